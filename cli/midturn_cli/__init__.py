@@ -1,0 +1,1 @@
+"""Everything that touches a terminal: entry, REPL, rendering, slash commands."""

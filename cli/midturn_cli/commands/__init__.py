@@ -1,0 +1,1 @@
+"""The slash commands and their registry."""

@@ -1,0 +1,1 @@
+"""Pure rendering: UI state and blocks to text with styles."""

@@ -1,0 +1,90 @@
+"""The configuration as frozen values; defaults are the built-in layer.
+
+Reading files, environment and flags into these is ``config_loader.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from midturn_core.dispatch.config import ToolConcurrencyConfig
+
+PermissionModeName = Literal["default", "accept-edits", "plan", "yolo"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrice:
+    """Money per million tokens, in the user's currency."""
+
+    input: float
+    output: float
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    name: str = "claude-opus-5-5"
+    base_url: str = ""
+    """Empty: the service's own address."""
+    max_tokens: int = 16_000
+    effort: Literal["", "low", "medium", "high", "xhigh", "max"] = ""
+    prices: dict[str, ModelPrice] = field(default_factory=dict[str, ModelPrice])
+    api_key: str = field(default="", repr=False)
+    """Environment only: ANTHROPIC_API_KEY."""
+    auth_token: str = field(default="", repr=False)
+    """Environment only: ANTHROPIC_AUTH_TOKEN."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueConfig:
+    enter: Literal["now", "next", "later"] = "next"
+    """What Enter means while a turn runs."""
+    next_delivery: Literal["step", "turn_end"] = "step"
+    later: Literal["idle", "manual"] = "idle"
+    now_hastens: bool = True
+    cap: int = 1000
+    """Waiting inputs per context; 0 means no cap (D11)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionsConfig:
+    mode: PermissionModeName = "default"
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WebConfig:
+    allow_hosts: tuple[str, ...] = ()
+    """Hosts (``name`` or ``name:port``) that may have private addresses (D45)."""
+    ssrf_guard: bool = True
+    timeout: float = 30.0
+    """Seconds for one fetch, redirects included."""
+
+
+@dataclass(frozen=True, slots=True)
+class UiConfig:
+    theme: Literal["auto", "dark", "light"] = "auto"
+    keys: Literal["emacs", "vi"] = "emacs"
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    file: str = ""
+    """Empty: midturn.log in the state folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    model: ModelConfig = field(default_factory=ModelConfig)
+    parallel: ToolConcurrencyConfig = field(default_factory=ToolConcurrencyConfig)
+    queue: QueueConfig = field(default_factory=QueueConfig)
+    permissions: PermissionsConfig = field(default_factory=PermissionsConfig)
+    web: WebConfig = field(default_factory=WebConfig)
+    ui: UiConfig = field(default_factory=UiConfig)
+    log: LogConfig = field(default_factory=LogConfig)

@@ -1,0 +1,1 @@
+"""Running the tool uses of one model response: gate, dispatcher, report."""

@@ -1,0 +1,73 @@
+"""The words between the turn loop and the dispatcher: configuration, verdict, batch, report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
+
+
+class SequentialCause(Enum):
+    """Why a batch does not run in parallel (S1.51)."""
+
+    DISABLED = "disabled"
+    SINGLE_CALL = "single_call"
+    SEQUENTIAL_TOOL = "sequential_tool"
+    INTERRUPT_BEHAVIOR = "interrupt_behavior"
+    UNKNOWN_TOOL = "unknown_tool"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class GateVerdict:
+    """Whether a batch runs in parallel, and if not, why and which call decided.
+
+    ``would_pass`` is the verdict with the switch ignored, for the what-if line (D20).
+    """
+
+    parallel: bool
+    cause: SequentialCause | None = None
+    call_index: int | None = None
+    tool_name: str = ""
+    would_pass: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallReport:
+    """One finished call of a batch: times in seconds on the monotonic clock.
+
+    ``started`` and ``ended`` enclose the tool alone; both are None when it never ran.
+    """
+
+    index: int
+    tool_use: ToolUse
+    outcome: Outcome
+    duration_ms: float
+    started: float | None
+    ended: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """What a batch took. ``wall_ms`` runs from the first tool's start to the last one's end."""
+
+    batch_id: str
+    verdict: GateVerdict
+    calls: tuple[CallReport, ...]
+    wall_ms: float
+    sequential_ms: float
+    """The sum of the durations: what one after another would have taken."""
+    parallel_ms: float
+    """By replaying the durations through the two-tier limits: what together would have taken."""
+
+    def count(self, *outcomes: Outcome) -> int:
+        return sum(call.outcome in outcomes for call in self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOutcome:
+    """Exactly one result per tool use, in call order, and the report."""
+
+    results: tuple[ToolUseResult, ...]
+    report: BatchReport

@@ -1,0 +1,120 @@
+"""The exceptions of Midturn.
+
+MidturnError
+├── ConfigError              a configuration value or file cannot be used (exit code 2)
+├── SessionError             a session cannot be opened or written
+├── QueueError
+│   └── QueueFullError       the cap of a context is reached; the text stays with the user (D11)
+├── ConversationError        a history that the Messages API would refuse
+└── ModelError               a request to the model failed; carries a way out for the user
+    ├── MissingCredentialError
+    ├── CredentialRejectedError
+    ├── UnknownModelError
+    ├── BadRequestError
+    ├── ContextFullError     the history no longer fits; compaction is the way out
+    ├── RateLimitedError
+    ├── OverloadedError
+    ├── ServiceError         5xx
+    ├── OfflineError         no connection
+    ├── ModelTimeoutError    no answer, or a stream that went silent
+    └── TruncatedStreamError the stream ended without its last event
+"""
+
+from __future__ import annotations
+
+
+class MidturnError(Exception):
+    """Base class. ``str(error)`` is one sentence for the user."""
+
+
+class ConfigError(MidturnError):
+    """A configuration file, variable or flag cannot be used. Says where and what is allowed."""
+
+
+class SessionError(MidturnError):
+    """A session cannot be found, read or written."""
+
+
+class QueueError(MidturnError):
+    """The queue refused an operation; nothing was changed."""
+
+
+class QueueFullError(QueueError):
+    """The cap of this context is reached (D11)."""
+
+
+class ConversationError(MidturnError):
+    """An operation would make the history invalid for the Messages API."""
+
+
+class ModelError(MidturnError):
+    """A request to the model failed.
+
+    Attributes:
+        way_out: one sentence: what the user can do now.
+        retryable: whether sending the same request again may succeed.
+        retry_after: seconds the service asked to wait; None when it did not say.
+    """
+
+    retryable = False
+
+    def __init__(self, message: str, *, way_out: str = "", retry_after: float | None = None):
+        super().__init__(message)
+        self.way_out = way_out
+        self.retry_after = retry_after
+
+
+class MissingCredentialError(ModelError):
+    """No key and no token is configured."""
+
+
+class CredentialRejectedError(ModelError):
+    """The service refused the key or its permissions (401, 403)."""
+
+
+class UnknownModelError(ModelError):
+    """The service does not know the model (404)."""
+
+
+class BadRequestError(ModelError):
+    """The service refused the request as malformed (400, 413, 422)."""
+
+
+class ContextFullError(ModelError):
+    """The history does not fit into the model's window any more."""
+
+
+class RateLimitedError(ModelError):
+    """Too many requests or tokens (429)."""
+
+    retryable = True
+
+
+class OverloadedError(ModelError):
+    """The service is overloaded (529)."""
+
+    retryable = True
+
+
+class ServiceError(ModelError):
+    """The service failed (5xx)."""
+
+    retryable = True
+
+
+class OfflineError(ModelError):
+    """The service cannot be reached."""
+
+    retryable = True
+
+
+class ModelTimeoutError(ModelError):
+    """No answer in time, or a stream that went silent."""
+
+    retryable = True
+
+
+class TruncatedStreamError(ModelError):
+    """The stream ended before the message was complete."""
+
+    retryable = True

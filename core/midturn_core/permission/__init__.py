@@ -1,0 +1,1 @@
+"""Whether a tool call may happen: rules, policy, and the one gate for questions."""

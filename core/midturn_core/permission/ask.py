@@ -1,0 +1,75 @@
+"""The ask gate: one question on screen at a time, in call order (S0.6, S1.39).
+
+Permission itself is decided without a lock; only the question is behind the gate, and the
+decision is taken again after acquiring it, since the previous answer may cover it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from midturn_core.ids import AgentRuntimeId
+from midturn_core.model.messages import ToolDetail
+
+
+class AskAnswer(Enum):
+    """What a person can say to a question (D40). Turn and always come with later work."""
+
+    ONCE = "once"
+    SESSION = "session"
+    NO = "no"
+    NO_WITH_REASON = "no_with_reason"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question about one tool use.
+
+    ``order`` sorts waiting questions: step, then index in the batch. ``body`` is the full
+    command, path or address (untrusted text); ``session_rule`` is what answering "this session"
+    would allow, in the words of the rule grammar, or empty when that is not offered.
+    """
+
+    id: str
+    context_id: AgentRuntimeId
+    tool_use_id: str
+    tool: str
+    title: str
+    body: str
+    reason: str
+    """Why it is asked: the rule or the mode."""
+    index: int = 0
+    count: int = 1
+    order: tuple[int, int] = (0, 0)
+    session_rule: str = ""
+    detail: ToolDetail | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskReply:
+    answer: AskAnswer
+    reason: str = ""
+    """The user's words of a ``NO_WITH_REASON``."""
+
+
+class AskHandler(Protocol):
+    """Shows one question and waits for the person. The gate never calls it twice at once.
+
+    Cancelling the coroutine withdraws the question from the screen.
+    """
+
+    async def resolve(self, ask: Ask) -> AskReply: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DenyingAskHandler:
+    """Answers every question with no: where nobody can be asked (pipes, print mode)."""
+
+    reason: str = "nobody can be asked here: there is no terminal"
+    asked: list[Ask] = field(default_factory=list[Ask])
+
+    async def resolve(self, ask: Ask) -> AskReply:
+        self.asked.append(ask)
+        return AskReply(AskAnswer.NO_WITH_REASON, self.reason)

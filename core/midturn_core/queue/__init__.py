@@ -1,0 +1,1 @@
+"""The one queue of everything a person types while the agent works."""

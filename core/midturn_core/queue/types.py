@@ -1,0 +1,104 @@
+"""What waits in the queue and how it is selected (S2.7, S2.8, D8)."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import IntEnum
+from types import MappingProxyType
+from typing import TypeAlias
+
+from midturn_core.ids import AgentRuntimeId
+
+HELD_KEY = "held"
+"""Metadata tag of an item that is kept back until released (D5)."""
+KIND_KEY = "kind"
+"""Metadata tag: ``prompt`` (default), ``command`` (a slash command) or ``shell`` (a ! line)."""
+
+
+class QueuedInputPriority(IntEnum):
+    """When an input is delivered (S2.8, D1). The order is fixed: it is compared and stored."""
+
+    NOW = 0
+    """Redirect at once: hastens the next step boundary."""
+    NEXT = 1
+    """Steer: delivered at the next step boundary. The default."""
+    LATER = 2
+    """After this turn, by itself."""
+
+
+def _frozen(metadata: Mapping[str, str]) -> Mapping[str, str]:
+    return MappingProxyType(dict(metadata))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueuedInput:
+    """Something typed (or sent) for an agent. Immutable; two are equal when their uuid is.
+
+    Raises:
+        ValueError: the text is empty or only white space.
+    """
+
+    input_text: str
+    context_id: AgentRuntimeId
+    priority: QueuedInputPriority = QueuedInputPriority.NEXT
+    uuid: str = field(default_factory=lambda: str(uuids.uuid4()))
+    source_agent_id: str | None = None
+    """The subagent it came from; None for the REPL."""
+    enqueued_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """Wall-clock, for display and ages only: order never depends on it."""
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        if not self.input_text.strip():
+            raise ValueError("a queued input needs text")
+        object.__setattr__(self, "metadata", _frozen(self.metadata))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, QueuedInput) and other.uuid == self.uuid
+
+    def __hash__(self) -> int:
+        return hash(self.uuid)
+
+    @property
+    def held(self) -> bool:
+        return HELD_KEY in self.metadata
+
+    @property
+    def is_prompt(self) -> bool:
+        """Text for the model: no slash command and no ! line."""
+        return self.metadata.get(KIND_KEY, "prompt") == "prompt"
+
+
+Predicate: TypeAlias = Callable[[QueuedInput], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFilter:
+    """A selection that every backend can evaluate inside its atomic step; also a predicate.
+
+    ``source_agent_id`` None selects any source. ``metadata`` selects items that carry all of
+    these tags.
+    """
+
+    context_id: AgentRuntimeId
+    max_priority: QueuedInputPriority = QueuedInputPriority.LATER
+    source_agent_id: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+    exclude_held: bool = True
+    prompts_only: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metadata", _frozen(self.metadata))
+
+    def __call__(self, item: QueuedInput) -> bool:
+        return (
+            item.context_id == self.context_id
+            and item.priority <= self.max_priority
+            and (self.source_agent_id is None or item.source_agent_id == self.source_agent_id)
+            and all(item.metadata.get(key) == value for key, value in self.metadata.items())
+            and not (self.exclude_held and item.held)
+            and (item.is_prompt or not self.prompts_only)
+        )

@@ -1,0 +1,59 @@
+"""READ_FILES: which files a context has read, and in which state (S1.30, S1.31, D31).
+
+Kept for the whole session, one per context, thread-safe. Freshness is decided by content, not by
+time stamps: a ``touch`` from outside makes nothing stale, a changed byte does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStamp:
+    """The state of a file when the agent last read or wrote it."""
+
+    content_hash: str
+    """Of the whole file, see ``content_hash``."""
+    lines_seen: tuple[tuple[int, int], ...] = ()
+    """Line ranges shown to the model, 1-based and inclusive; empty for a file it wrote."""
+
+
+def content_hash(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+class ReadFiles:
+    """A thread-safe map from resolved path to stamp."""
+
+    def __init__(self, stamps: Mapping[Path, ReadStamp] | None = None) -> None:
+        self._lock = threading.Lock()
+        self._stamps: dict[Path, ReadStamp] = dict(stamps or {})
+
+    def record(self, path: Path, stamp: ReadStamp) -> None:
+        """Remember a read or a write of ``path`` (resolved). Line ranges of the same content
+        add up.
+        """
+        with self._lock:
+            known = self._stamps.get(path)
+            if known is not None and known.content_hash == stamp.content_hash:
+                merged = tuple(sorted({*known.lines_seen, *stamp.lines_seen}))
+                stamp = ReadStamp(stamp.content_hash, merged)
+            self._stamps[path] = stamp
+
+    def get(self, path: Path) -> ReadStamp | None:
+        """The stamp of a resolved path; None when this context has not read it."""
+        with self._lock:
+            return self._stamps.get(path)
+
+    def forget(self, path: Path) -> None:
+        with self._lock:
+            self._stamps.pop(path, None)
+
+    def snapshot(self) -> dict[Path, ReadStamp]:
+        with self._lock:
+            return dict(self._stamps)

@@ -1,0 +1,1 @@
+"""What the agent can do. One module per tool; helpers start with an underscore."""
