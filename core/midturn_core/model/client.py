@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -93,7 +93,7 @@ class ModelClient(Protocol):
     """Answers requests as a stream of events.
 
     ``stream`` yields events and ends after ``MessageFinished``. It raises a ``ModelError``
-    subclass when the request fails or the stream ends early; closing the iterator (or cancelling
+    subclass when the request fails or the stream ends early; closing the generator (or cancelling
     the task) closes the connection. Blocks that finished before a failure were yielded.
     """
 
@@ -102,6 +102,6 @@ class ModelClient(Protocol):
         """What the screen shows, such as the model's name; the demo's says DEMO."""
         ...
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]: ...
 
     async def close(self) -> None: ...

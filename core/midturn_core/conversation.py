@@ -1,0 +1,247 @@
+"""``Conversation``: a history that cannot be invalid for the Messages API.
+
+It changes only by operations, each of which keeps these rules: the first message is the user's,
+roles alternate, every tool use has exactly one result in the very next user message, in call order
+and before any text, no text block is empty, no thinking block lacks its signature, no message ends
+in thinking. Cancellation, recovery, compaction and resume all go through the same operations; the
+session log stores exactly them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, assert_never
+
+from midturn_core.errors import ConversationError
+from midturn_core.model.messages import (
+    AssistantBlock,
+    AssistantMessage,
+    Message,
+    Outcome,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolUse,
+    ToolUseResult,
+    UserMessage,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UserTextAdded:
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantAdded:
+    blocks: tuple[AssistantBlock, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsAdded:
+    """The results of the pending tool uses in call order, and the texts that follow them."""
+
+    results: tuple[ToolUseResult, ...]
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """The whole history so far gives way to this text."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """The history starts anew."""
+
+
+ConversationChange: TypeAlias = UserTextAdded | AssistantAdded | ResultsAdded | Compacted | Cleared
+
+
+class Conversation:
+    """The messages between a user, a model and its tools.
+
+    ``journal`` is called with every change after it took effect; replaying the changes gives the
+    same history.
+    """
+
+    def __init__(self, journal: Callable[[ConversationChange], None] | None = None) -> None:
+        self._messages: list[Message] = []
+        self._ids: set[str] = set()
+        self._journal = journal
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return tuple(self._messages)
+
+    @property
+    def pending(self) -> tuple[ToolUse, ...]:
+        """The tool uses of the last message, which still need their results."""
+        last = self._messages[-1] if self._messages else None
+        return last.tool_uses if isinstance(last, AssistantMessage) else ()
+
+    @property
+    def awaits_model(self) -> bool:
+        """Whether a request can be sent: the last word is the user's."""
+        return bool(self._messages) and isinstance(self._messages[-1], UserMessage)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def add_user_text(self, *texts: str) -> None:
+        """Append what the user says; merged into the last message when that is the user's.
+
+        Raises:
+            ConversationError: tool uses wait for their results.
+        """
+        self._require_no_pending()
+        kept = _non_empty(texts)
+        if kept:
+            self._append_user(tuple(TextBlock(text) for text in kept))
+            self._record(UserTextAdded(kept))
+
+    def add_assistant(self, blocks: Iterable[AssistantBlock]) -> AssistantMessage | None:
+        """Append the model's message in the form in which it may be sent back.
+
+        Empty text, unsigned thinking and thinking at the end are dropped and a repeated tool use
+        id gets a new one. Returns what was stored; None when nothing is left.
+
+        Raises:
+            ConversationError: the last word is not the user's.
+        """
+        if not self.awaits_model:
+            raise ConversationError("the model cannot speak twice in a row")
+        kept = self._with_fresh_ids(_sendable(blocks))
+        if not kept:
+            return None
+        message = AssistantMessage(kept)
+        self._messages.append(message)
+        self._ids.update(use.id for use in message.tool_uses)
+        self._record(AssistantAdded(kept))
+        return message
+
+    def add_results(self, results: Sequence[ToolUseResult], texts: Sequence[str] = ()) -> None:
+        """Answer the pending tool uses, in call order; ``texts`` follow in the same message.
+
+        Raises:
+            ConversationError: the results are not exactly those that are pending, in order.
+        """
+        wanted = [use.id for use in self.pending]
+        given = [result.tool_use_id for result in results]
+        if not wanted or given != wanted:
+            raise ConversationError(f"results {given} do not answer the tool uses {wanted}")
+        kept = _non_empty(texts)
+        self._messages.append(UserMessage((*results, *(TextBlock(text) for text in kept))))
+        self._record(ResultsAdded(tuple(results), kept))
+
+    def close_pending(self, content: str, outcome: Outcome = Outcome.SKIPPED) -> int:
+        """Answer every pending tool use with ``content``; returns how many there were."""
+        pending = self.pending
+        if pending:
+            self.add_results([ToolUseResult(use.id, use.name, outcome, content) for use in pending])
+        return len(pending)
+
+    def compact(self, *texts: str) -> None:
+        """Replace the whole history by ``texts`` of the user.
+
+        Raises:
+            ConversationError: there is no text.
+        """
+        kept = _non_empty(texts)
+        if not kept:
+            raise ConversationError("a compaction needs a summary")
+        self._reset()
+        self._append_user(tuple(TextBlock(text) for text in kept))
+        self._record(Compacted(kept))
+
+    def clear(self) -> None:
+        self._reset()
+        self._record(Cleared())
+
+    def replay(self, changes: Iterable[ConversationChange]) -> None:
+        """Apply recorded changes without recording them again.
+
+        Raises:
+            ConversationError: a change does not fit the history before it.
+        """
+        journal, self._journal = self._journal, None
+        try:
+            for change in changes:
+                self._apply(change)
+        finally:
+            self._journal = journal
+
+    def _apply(self, change: ConversationChange) -> None:
+        match change:
+            case UserTextAdded(texts):
+                self.add_user_text(*texts)
+            case AssistantAdded(blocks):
+                self.add_assistant(blocks)
+            case ResultsAdded(results, texts):
+                self.add_results(results, texts)
+            case Compacted(texts):
+                self.compact(*texts)
+            case Cleared():
+                self.clear()
+            case _:
+                assert_never(change)
+
+    def _append_user(self, blocks: tuple[TextBlock, ...]) -> None:
+        last = self._messages[-1] if self._messages else None
+        if isinstance(last, UserMessage):
+            self._messages[-1] = UserMessage((*last.blocks, *blocks))
+        else:
+            self._messages.append(UserMessage(blocks))
+
+    def _with_fresh_ids(self, blocks: Iterable[AssistantBlock]) -> tuple[AssistantBlock, ...]:
+        """The service refuses a tool use id that occurs twice; some gateways count from 1."""
+        taken = set(self._ids)
+        result: list[AssistantBlock] = []
+        for block in blocks:
+            if isinstance(block, ToolUse):
+                name, count = block.id, 1
+                while name in taken:
+                    count += 1
+                    name = f"{block.id}-{count}"
+                taken.add(name)
+                block = replace(block, id=name)
+            result.append(block)
+        return tuple(result)
+
+    def _require_no_pending(self) -> None:
+        if self.pending:
+            raise ConversationError("tool uses wait for their results")
+
+    def _reset(self) -> None:
+        self._messages.clear()
+        self._ids.clear()
+
+    def _record(self, change: ConversationChange) -> None:
+        if self._journal is not None:
+            self._journal(change)
+
+
+def _non_empty(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(text for text in texts if text.strip())
+
+
+def _sendable(blocks: Iterable[AssistantBlock]) -> list[AssistantBlock]:
+    kept: list[AssistantBlock] = []
+    for block in blocks:
+        match block:
+            case TextBlock(text):
+                keep = bool(text.strip())
+            case ThinkingBlock(_, signature):
+                keep = bool(signature)
+            case RedactedThinkingBlock() | ToolUse():
+                keep = True
+            case _:
+                assert_never(block)
+        if keep:
+            kept.append(block)
+    while kept and isinstance(kept[-1], ThinkingBlock | RedactedThinkingBlock):
+        kept.pop()
+    return kept

@@ -1,0 +1,183 @@
+"""Reading one message of the model, with what can cut it short or start it over.
+
+A NOW input and an interrupt cut the stream: what was said so far counts, an unfinished tool use
+does not (D1). A stream that fails after it began is started over, a bounded number of times and
+with a pause; what was shown of it is marked as superseded (D38). Failures before the first event
+are retried by the client itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, assert_never
+
+from midturn_core.errors import ModelError
+from midturn_core.events import (
+    Emit,
+    MessageEnded,
+    MessageSuperseded,
+    RetryWaiting,
+    TextDelta,
+    ThinkingDelta,
+    ToolUseAnnounced,
+)
+from midturn_core.interrupt import Signal
+from midturn_core.model.client import (
+    BlockFinished,
+    MessageFinished,
+    ModelClient,
+    ModelEvent,
+    ModelRequest,
+    RetryScheduled,
+    TextChunk,
+    ThinkingChunk,
+    ToolUseStarting,
+)
+from midturn_core.model.messages import (
+    AssistantBlock,
+    StopReason,
+    TextBlock,
+    ToolUse,
+    Usage,
+)
+
+RESTART_PAUSES = (1.0, 3.0)
+"""Seconds before each new start of a message whose stream failed; then the turn fails."""
+
+
+class Cut(Enum):
+    """What ended a message early."""
+
+    NOW = "now"
+    INTERRUPT = "interrupt"
+
+
+class NowSource(Protocol):
+    """Tells when a NOW input is waiting."""
+
+    def wait(self) -> Awaitable[None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One message of the model: its complete blocks, and how it ended."""
+
+    blocks: tuple[AssistantBlock, ...]
+    stop_reason: StopReason
+    usage: Usage
+    cut: Cut | None = None
+
+
+class _Draft:
+    """A message while it streams."""
+
+    def __init__(self) -> None:
+        self.blocks: list[AssistantBlock] = []
+        self.open_text: list[str] = []
+        self.began = False
+        self.finished: MessageFinished | None = None
+
+    def reply(self, cut: Cut | None) -> Reply:
+        blocks = list(self.blocks)
+        if self.open_text:
+            blocks.append(TextBlock("".join(self.open_text)))
+        if self.finished is None:
+            return Reply(tuple(blocks), StopReason.END_TURN, Usage(), cut)
+        if self.finished.stop_reason is StopReason.MAX_TOKENS and _is_broken_use(blocks):
+            blocks.pop()  # the limit fell into its input: it was never finished (D37)
+        return Reply(tuple(blocks), self.finished.stop_reason, self.finished.usage, cut)
+
+
+def _is_broken_use(blocks: list[AssistantBlock]) -> bool:
+    last = blocks[-1] if blocks else None
+    return isinstance(last, ToolUse) and last.input_error is not None
+
+
+class ReplyReader:
+    """Reads messages from a model client and emits what they say as it comes."""
+
+    def __init__(self, emit: Emit, pauses: tuple[float, ...] = RESTART_PAUSES) -> None:
+        self._emit = emit
+        self._pauses = pauses
+
+    async def read(
+        self, model: ModelClient, request: ModelRequest, signal: Signal, now: NowSource
+    ) -> Reply:
+        """One message, complete or cut.
+
+        Raises:
+            ModelError: the request failed for good.
+        """
+        for attempt in range(len(self._pauses) + 1):
+            draft = _Draft()
+            consuming = self._consume(model, request, draft)
+            try:
+                cut = await _first_of(consuming, signal, now)
+            except ModelError as error:
+                if not (draft.began and error.retryable) or attempt == len(self._pauses):
+                    raise
+                self._emit(MessageSuperseded(str(error)))
+                cut = await self._pause(attempt, error, signal, now)
+                if cut is None:
+                    continue
+                draft = _Draft()
+            reply = draft.reply(cut)
+            self._emit(MessageEnded(reply.stop_reason, reply.usage, cut is not None))
+            return reply
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _consume(self, model: ModelClient, request: ModelRequest, draft: _Draft) -> None:
+        async with contextlib.aclosing(model.stream(request)) as events:
+            async for event in events:
+                self._take(event, draft)
+
+    def _take(self, event: ModelEvent, draft: _Draft) -> None:
+        match event:
+            case RetryScheduled(attempt, attempts, delay, reason):
+                self._emit(RetryWaiting(attempt, attempts, delay, reason))
+                return
+            case TextChunk(text):
+                draft.open_text.append(text)
+                self._emit(TextDelta(text))
+            case ThinkingChunk(text):
+                self._emit(ThinkingDelta(text))
+            case ToolUseStarting(tool_use_id, name):
+                self._emit(ToolUseAnnounced(tool_use_id, name))
+            case BlockFinished(block):
+                if isinstance(block, TextBlock):
+                    draft.open_text.clear()
+                draft.blocks.append(block)
+            case MessageFinished():
+                draft.finished = event
+            case _:
+                assert_never(event)
+        draft.began = True
+
+    async def _pause(
+        self, attempt: int, error: ModelError, signal: Signal, now: NowSource
+    ) -> Cut | None:
+        delay = max(self._pauses[attempt], error.retry_after or 0.0)
+        self._emit(RetryWaiting(attempt + 1, len(self._pauses), delay, str(error)))
+        return await _first_of(asyncio.sleep(delay), signal, now)
+
+
+async def _first_of(work: Awaitable[None], signal: Signal, now: NowSource) -> Cut | None:
+    """Wait for ``work``, an interrupt or a NOW input; None when the work was done first."""
+    working = asyncio.ensure_future(work)
+    interrupted = asyncio.ensure_future(signal.wait())
+    hastened = asyncio.ensure_future(now.wait())
+    tasks = (working, interrupted, hastened)
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            await working
+            return None
+        return Cut.INTERRUPT if signal.tripped else Cut.NOW
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
