@@ -92,8 +92,19 @@ class Presenter(Protocol):
         """After an interrupt: forget uncommitted text beyond a screenful, and say how much."""
         ...
 
-    def live(self, width: int, max_rows: int, now: float, *, ask_armed: bool) -> LiveRegion:
-        """The live region at a monotonic time; at most ``max_rows`` rows altogether."""
+    def live(
+        self,
+        width: int,
+        max_rows: int,
+        now: float,
+        *,
+        ask_armed: bool,
+        draft_empty: bool = True,
+    ) -> LiveRegion:
+        """The live region at a monotonic time; at most ``max_rows`` rows altogether.
+
+        ``draft_empty`` decides what an unarmed question says: wait a moment, or press Tab (D41).
+        """
         ...
 
     @property
