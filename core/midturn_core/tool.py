@@ -77,6 +77,10 @@ class ToolContext:
     progress: Callable[[str], None]
     """Tell the screen a few words or the newest output line; safe on any thread."""
     tool_use_id: str = ""
+    accesses: Sequence[Access] = ()
+    """What the permission for this call was decided on (``access`` of the final input). A tool
+    opens exactly these; empty: it was not asked, and paths are resolved anew.
+    """
     attributes: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
 
