@@ -33,10 +33,14 @@ class SessionPort(Protocol):
         """Inputs are held back after an interrupt (D5)."""
         ...
 
-    def submit(self, text: str, priority: QueuedInputPriority | None) -> str:
+    def submit(
+        self, text: str, priority: QueuedInputPriority | None, *, pasted: bool = False
+    ) -> str:
         """Take a line: prompt, slash command or ``!`` line; it starts a turn when idle and is
-        queued when busy. ``priority`` None takes the configured meaning of Enter. Returns an
-        empty string when it was taken; otherwise why not, and the text stays in the input line.
+        queued when busy. ``priority`` None takes the configured meaning of Enter. ``pasted``
+        says that the text begins with pasted text: a slash or ``!`` there is content, no command.
+        Returns an empty string when it was taken; otherwise why not, and the text stays in the
+        input line.
         """
         ...
 
