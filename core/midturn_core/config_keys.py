@@ -1,0 +1,138 @@
+"""The one table of configuration keys: name, what a value may be, and what it does.
+
+Loading, environment names, ``midturn config``, the documentation and the example file all follow
+this table. It holds no defaults: those are in ``config.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from midturn_core.config_values import (
+    Choice,
+    FilePath,
+    Hosts,
+    Kind,
+    Prices,
+    Rules,
+    Seconds,
+    Switch,
+    Text,
+    WebAddress,
+    Whole,
+)
+from midturn_core.dispatch.config import MAX_CONCURRENCY_LIMIT
+
+ENVIRONMENT_PREFIX = "MIDTURN_"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    section: str
+    name: str
+    kind: Kind
+    help: str
+    other_variable: str = ""
+    """A variable besides ``MIDTURN_<SECTION>_<KEY>``, which wins over it."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.section}.{self.name}"
+
+    @property
+    def variable(self) -> str:
+        return f"{ENVIRONMENT_PREFIX}{self.section}_{self.name}".upper()
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the values of all layers count, not only the topmost."""
+        return isinstance(self.kind, Rules)
+
+
+_EFFORTS = ("", "low", "medium", "high", "xhigh", "max")
+_MODES = ("default", "accept-edits", "plan", "yolo")
+
+CONFIG_KEYS: tuple[ConfigKey, ...] = (
+    ConfigKey("model", "name", Text("a model name"), "The model to talk to."),
+    ConfigKey(
+        "model",
+        "base_url",
+        WebAddress(),
+        "Address of a service that speaks the Messages API; empty is the service's own.",
+        "ANTHROPIC_BASE_URL",
+    ),
+    ConfigKey("model", "max_tokens", Whole(1), "Longest answer of one step, in tokens."),
+    ConfigKey(
+        "model", "effort", Choice(_EFFORTS), "How hard the model thinks; empty leaves it to it."
+    ),
+    ConfigKey(
+        "model",
+        "prices",
+        Prices(),
+        "Money per million tokens for each model name; /cost shows money only with it.",
+    ),
+    ConfigKey("parallel", "enabled", Switch(), "Run independent safe tool uses together."),
+    ConfigKey(
+        "parallel",
+        "max_concurrency",
+        Whole(1, MAX_CONCURRENCY_LIMIT),
+        "Tools that run at once, altogether.",
+    ),
+    ConfigKey(
+        "parallel",
+        "per_batch_max",
+        Whole(1, MAX_CONCURRENCY_LIMIT),
+        "Slots that one batch may hold at once, at most max_concurrency; unset is the same as it.",
+    ),
+    ConfigKey(
+        "parallel", "fail_fast", Switch(), "Start no further call of a batch after an error."
+    ),
+    ConfigKey("parallel", "retry_failed", Switch(), "Try a failed safe call once more."),
+    ConfigKey("parallel", "timeout_per_call", Seconds(), "Time limit of one safe call."),
+    ConfigKey("parallel", "timeout_per_batch", Seconds(), "Time limit of a batch of safe calls."),
+    ConfigKey(
+        "queue", "enter", Choice(("now", "next", "later")), "What Enter means while a turn runs."
+    ),
+    ConfigKey(
+        "queue",
+        "next_delivery",
+        Choice(("step", "turn_end")),
+        "When a NEXT input is delivered: at the next step, or when the turn ends.",
+    ),
+    ConfigKey(
+        "queue",
+        "later",
+        Choice(("idle", "manual")),
+        "Whether LATER inputs start by themselves when idle, or only on /later run.",
+    ),
+    ConfigKey(
+        "queue",
+        "now_hastens",
+        Switch(),
+        "Whether a NOW input cuts the answer short; otherwise it only goes first.",
+    ),
+    ConfigKey("queue", "cap", Whole(0), "Most inputs waiting at once; 0 is no limit."),
+    ConfigKey("permissions", "mode", Choice(_MODES), "The permission mode of a new session."),
+    ConfigKey("permissions", "allow", Rules(), "Rules for what is done without asking."),
+    ConfigKey("permissions", "ask", Rules(), "Rules for what is always asked."),
+    ConfigKey("permissions", "deny", Rules(), "Rules for what is never done; they win."),
+    ConfigKey(
+        "web",
+        "allow_hosts",
+        Hosts(),
+        "Hosts that WebFetch may reach although they have a private address.",
+    ),
+    ConfigKey("web", "ssrf_guard", Switch(), "Refuse private and local addresses."),
+    ConfigKey("web", "timeout", Seconds(), "Time limit of one fetch, redirects included."),
+    ConfigKey("ui", "theme", Choice(("auto", "dark", "light")), "Colours."),
+    ConfigKey("ui", "keys", Choice(("emacs", "vi")), "Editing keys of the input line."),
+    ConfigKey("ui", "plain", Switch(), "Plain lines: no live region, no colours."),
+    ConfigKey(
+        "log", "level", Choice(("debug", "info", "warning", "error")), "What goes to the log."
+    ),
+    ConfigKey("log", "file", FilePath(), "The log file; empty is midturn.log in the state folder."),
+)
+
+KEYS_BY_ID: Mapping[str, ConfigKey] = {key.id: key for key in CONFIG_KEYS}
+SECTIONS: tuple[str, ...] = tuple(dict.fromkeys(key.section for key in CONFIG_KEYS))
