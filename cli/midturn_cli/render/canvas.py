@@ -1,0 +1,74 @@
+"""The unattached Rich console: renderables in, ANSI text out. Nothing here reaches a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from rich.console import Console, RenderableType
+
+ColorSystem = Literal["standard", "256", "truecolor"]
+
+_TRAILING = re.compile(
+    # Blanks at the end of a row, bare or in a style that has no background and no line.
+    r"(?:\x1b\[(?:[123]|3[0-7]|9[0-7]|[123];3[0-7]|[123];9[0-7])m ++\x1b\[0m| ++)+(?=\n)"
+)
+_ROW_END = re.compile(r"(?:\x1b\[[0-9;]*m| )+\Z")
+_SGR = re.compile(r"\x1b\[[0-9;]*m")
+RESET = "\x1b[0m"
+
+
+class Canvas:
+    """Renders at a width. ``color_system`` None writes no escape sequence at all."""
+
+    def __init__(self, color_system: ColorSystem | None) -> None:
+        self._color_system: ColorSystem | None = color_system
+
+    @property
+    def colored(self) -> bool:
+        return self._color_system is not None
+
+    def render(self, renderables: Iterable[RenderableType], width: int) -> str:
+        """Whole lines of ANSI text, exactly as Rich prints the renderables one after another."""
+        target = io.StringIO()
+        console = Console(
+            file=target,
+            force_terminal=True,
+            width=max(width, 1),
+            # Without a height a terminal that calls itself dumb would get 80 columns.
+            height=100,
+            color_system=self._color_system,
+            legacy_windows=False,
+            markup=False,
+            highlight=False,
+            emoji=False,
+        )
+        for renderable in renderables:
+            console.print(renderable)
+        return target.getvalue()
+
+
+def trimmed(text: str) -> str:
+    """Whole lines without the blanks that Rich fills rows with.
+
+    Full rows break in two when the window gets narrower, cost bytes and end up in what people
+    copy. A background is kept.
+    """
+    return _TRAILING.sub("", text)
+
+
+def live_rows(text: str) -> list[str]:
+    """Rows of the live region: never filled up to the full width, background or not."""
+    return [_closed(row) for row in text.split("\n")[: -1 if text.endswith("\n") else None]]
+
+
+def _closed(row: str) -> str:
+    bare = _ROW_END.sub("", row)
+    return bare + RESET if _SGR.search(bare) else bare
+
+
+def row_count(text: str) -> int:
+    """How many rows whole lines of rendered text take."""
+    return text.count("\n")
