@@ -1,0 +1,321 @@
+"""The turn loop: ask the model, run its tools, deliver what was typed, until nothing is left.
+
+There are two delivery points and nothing else: the step boundary and the would-stop. The loop is
+the only place that appends to the history during a turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from midturn_core.compaction import Compactor
+from midturn_core.conversation import Conversation
+from midturn_core.delivery import InputDelivery, NowWatch
+from midturn_core.dispatch.types import BatchOutcome
+from midturn_core.errors import ContextFullError, ModelError
+from midturn_core.events import (
+    DeliveryPoint,
+    Emit,
+    InputsDelivered,
+    Notice,
+    NoticeLevel,
+    StepStarted,
+    TurnEnded,
+    TurnEndReason,
+    TurnStarted,
+    UsageChanged,
+)
+from midturn_core.ids import AgentRuntimeId
+from midturn_core.interrupt import CancelReason, InterruptCoordinator, Signal, SignalSource
+from midturn_core.model.client import ModelClient, ModelRequest, ToolDefinition
+from midturn_core.model.messages import (
+    Outcome,
+    StopReason,
+    ToolUse,
+    ToolUseResult,
+    Usage,
+)
+from midturn_core.model.reply import RESTART_PAUSES, Cut, Reply, ReplyReader
+from midturn_core.queue.reminder import SystemReminderFormatter
+from midturn_core.queue.types import QueuedInput
+
+DEFAULT_MAX_STEPS = 100
+MAX_CONTINUATIONS = 3
+"""How often a message that was cut at max_tokens is asked to go on (D37)."""
+STALL_REMINDER = 3
+STALL_LIMIT = 6
+"""Steps in a row in which every call failed (D39)."""
+
+LOOP_NOTE_KEY = "turn-note"
+CUT_NOTE = "Your message was cut at the output limit; what came after the cut was not received."
+CONTINUE_NOTE = f"{CUT_NOTE} Go on exactly where it stopped."
+STALL_NOTE = (
+    f"Every tool call of the last {STALL_REMINDER} steps failed. Look at the errors before you "
+    "call another tool; change the approach, or tell the user what stands in the way."
+)
+INTERRUPT_NOTE = "The user interrupted the turn here; what was running has been stopped."
+
+
+class BatchRunner(Protocol):
+    """Runs the tool uses of one message; exactly one result each, in call order."""
+
+    async def run(
+        self, uses: Sequence[ToolUse], step: int, signals: SignalSource
+    ) -> BatchOutcome: ...
+
+
+@dataclass(slots=True)
+class ModelSettings:
+    """What a request asks for. Mutable: ``/model`` changes it between turns."""
+
+    name: str
+    max_tokens: int
+    effort: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentParts:
+    """Everything a turn needs; wired once per context."""
+
+    context_id: AgentRuntimeId
+    conversation: Conversation
+    model: ModelClient
+    model_settings: ModelSettings
+    system_prompt: Callable[[], str]
+    """Asked before every request: it depends on whether parallel execution is on (S4.13)."""
+    tool_definitions: Callable[[], tuple[ToolDefinition, ...]]
+    batches: BatchRunner
+    delivery: InputDelivery
+    reminders: SystemReminderFormatter
+    emit: Emit
+    max_steps: int = DEFAULT_MAX_STEPS
+    restart_pauses: tuple[float, ...] = RESTART_PAUSES
+    """Seconds before a message whose stream failed is started over."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    id: str
+    signal: Signal
+    source: SignalSource
+    now: NowWatch
+    step: int = 0
+    usage: Usage = field(default_factory=Usage)
+    failed_steps: int = 0
+    continuations: int = 0
+    compacted: bool = False
+
+
+class Agent:
+    """One execution context: runs its turns one after another."""
+
+    def __init__(self, parts: AgentParts) -> None:
+        self._parts = parts
+        self._emit = parts.emit
+        self._conversation = parts.conversation
+        self._reader = ReplyReader(parts.emit, parts.restart_pauses)
+        self.compactor = Compactor(parts.emit)
+        self.session_usage = Usage()
+        self.context_tokens = 0
+
+    @property
+    def parts(self) -> AgentParts:
+        return self._parts
+
+    async def run_turn(
+        self, inputs: Sequence[QueuedInput], interrupt: InterruptCoordinator
+    ) -> TurnEnded:
+        """Run one turn to its end. No inputs: send the history again as it is (``/retry``, D46).
+
+        Every failure of the model becomes a ``TurnEnded`` with one sentence and a way out.
+        """
+        parts, began = self._parts, time.monotonic()
+        turn = _Turn(interrupt.turn_id, interrupt.signal, interrupt.source, parts.delivery.watch())
+        self._emit(TurnStarted(parts.context_id, turn.id, tuple(inputs)))
+        parts.delivery.attach(turn.now)
+        error = way_out = ""
+        try:
+            self._conversation.add_user_text(*(item.input_text for item in inputs))
+            reason = await self._steps(turn)
+        except ModelError as failure:
+            reason, error, way_out = TurnEndReason.FAILED, str(failure), failure.way_out
+        finally:
+            parts.delivery.detach(turn.now)
+            # Only a cancelled task gets here with open calls: the history stays valid.
+            self._conversation.close_pending("stopped: the program is closing", Outcome.STOPPED)
+        duration_ms = (time.monotonic() - began) * 1000
+        ended = TurnEnded(
+            parts.context_id, turn.id, reason, turn.step, turn.usage, duration_ms, error, way_out
+        )
+        self._emit(ended)
+        return ended
+
+    async def compact(self, interrupt: InterruptCoordinator, instructions: str = "") -> bool:
+        """Replace the history by a summary of it (``/compact``); False when that failed."""
+        return await self._compact(interrupt.signal, automatic=False, instructions=instructions)
+
+    async def _steps(self, turn: _Turn) -> TurnEndReason:
+        while True:
+            if turn.signal.tripped:
+                return self._interrupted()
+            if turn.step >= self._parts.max_steps:
+                return TurnEndReason.STEP_LIMIT
+            turn.step += 1
+            self._emit(StepStarted(turn.step))
+            reply = await self._ask_model(turn)
+            if reply is None:
+                continue
+            ended = await self._after_reply(turn, reply)
+            if ended is not None:
+                return ended
+
+    async def _after_reply(self, turn: _Turn, reply: Reply) -> TurnEndReason | None:
+        """What a message leads to; None: another step."""
+        message = self._conversation.add_assistant(reply.blocks)
+        uses = message.tool_uses if message else ()
+        if reply.cut is Cut.INTERRUPT:
+            self._skip(uses, CancelReason.INTERRUPT)
+            return self._interrupted()
+        if reply.cut is Cut.NOW:
+            self._deliver_after_cut(turn, uses)
+            return None
+        if uses:
+            return await self._run_tools(turn, uses, reply.stop_reason)
+        if reply.stop_reason is StopReason.REFUSAL:
+            return TurnEndReason.REFUSED
+        if message is None:
+            self._emit(Notice(NoticeLevel.WARNING, "The model's answer was empty."))
+        return self._would_stop(turn, reply.stop_reason)
+
+    async def _ask_model(self, turn: _Turn) -> Reply | None:
+        """One message; None when the history was compacted instead and the step starts over."""
+        parts = self._parts
+        try:
+            reply = await self._reader.read(parts.model, self._request(), turn.signal, turn.now)
+            if reply.stop_reason is StopReason.CONTEXT_FULL and not reply.blocks:
+                raise ContextFullError("The conversation no longer fits into the model's window.")
+        except ContextFullError:
+            if turn.compacted or not await self._compact(turn.signal, automatic=True):
+                raise
+            turn.compacted = True
+            return None
+        turn.usage += reply.usage
+        self.session_usage += reply.usage
+        self.context_tokens = reply.usage.context_tokens or self.context_tokens
+        self._emit(UsageChanged(turn.usage, self.session_usage, self.context_tokens))
+        return reply
+
+    async def _run_tools(
+        self, turn: _Turn, uses: Sequence[ToolUse], stop_reason: StopReason
+    ) -> TurnEndReason | None:
+        outcome = await self._run_batch(turn, uses)
+        notes = [CUT_NOTE] if stop_reason is StopReason.MAX_TOKENS else []
+        stalled = self._count_stall(turn, outcome.results)
+        if stalled == STALL_REMINDER:
+            notes.append(STALL_NOTE)
+        if turn.signal.tripped:
+            self._conversation.add_results(outcome.results)
+            return self._interrupted()
+        items = self._parts.delivery.at_step_boundary()
+        texts = (*map(self._note, notes), *self._parts.delivery.as_reminders(items))
+        self._conversation.add_results(outcome.results, texts)
+        self._delivered(turn, items, DeliveryPoint.STEP_BOUNDARY)
+        return TurnEndReason.STALLED if stalled >= STALL_LIMIT else None
+
+    async def _run_batch(self, turn: _Turn, uses: Sequence[ToolUse]) -> BatchOutcome:
+        """A NOW input trips the batch's own signal, an interrupt the turn's (D36)."""
+        signals = turn.source.child()
+        hastening = asyncio.create_task(_trip_on_now(turn.now, signals))
+        try:
+            return await self._parts.batches.run(uses, turn.step, signals)
+        finally:
+            hastening.cancel()
+            signals.detach()
+
+    def _deliver_after_cut(self, turn: _Turn, uses: Sequence[ToolUse]) -> None:
+        items = self._parts.delivery.at_step_boundary()
+        if uses:
+            results = _skipped(uses, CancelReason.USER_MESSAGE)
+            self._conversation.add_results(results, self._parts.delivery.as_reminders(items))
+        else:
+            self._conversation.add_user_text(*(item.input_text for item in items))
+            self._ensure_users_word("The user stopped your message here; go on.")
+        self._delivered(turn, items, DeliveryPoint.STREAM_CUT)
+
+    def _would_stop(self, turn: _Turn, stop_reason: StopReason) -> TurnEndReason | None:
+        items = self._parts.delivery.at_would_stop()
+        cut_short = stop_reason in (StopReason.MAX_TOKENS, StopReason.PAUSE_TURN)
+        if cut_short and turn.continuations < MAX_CONTINUATIONS:
+            turn.continuations += 1
+            self._conversation.add_user_text(self._note(CONTINUE_NOTE))
+        elif not items:
+            return TurnEndReason.DONE
+        self._conversation.add_user_text(*(item.input_text for item in items))
+        self._delivered(turn, items, DeliveryPoint.TURN_END)
+        return None
+
+    def _interrupted(self) -> TurnEndReason:
+        """Close what is open and tell the model; nothing is drained any more (D36)."""
+        self._skip(self._conversation.pending, CancelReason.INTERRUPT)
+        self._conversation.add_user_text(self._note(INTERRUPT_NOTE))
+        return TurnEndReason.INTERRUPTED
+
+    def _skip(self, uses: Sequence[ToolUse], reason: CancelReason) -> None:
+        if uses and self._conversation.pending:
+            self._conversation.add_results(_skipped(uses, reason))
+
+    def _ensure_users_word(self, note: str) -> None:
+        """A cut whose input was removed meanwhile leaves nothing to say; the model goes on."""
+        if not self._conversation.awaits_model:
+            self._conversation.add_user_text(self._note(note))
+
+    def _delivered(self, turn: _Turn, items: Sequence[QueuedInput], point: DeliveryPoint) -> None:
+        if items:
+            self._emit(InputsDelivered(tuple(items), point, turn.step))
+
+    def _count_stall(self, turn: _Turn, results: Sequence[ToolUseResult]) -> int:
+        """How many steps in a row failed altogether; cancelled batches do not count (D39)."""
+        outcomes = {result.outcome for result in results}
+        if outcomes <= {Outcome.SKIPPED, Outcome.STOPPED}:
+            return 0
+        turn.failed_steps = 0 if Outcome.SUCCEEDED in outcomes else turn.failed_steps + 1
+        return turn.failed_steps
+
+    async def _compact(self, signal: Signal, *, automatic: bool, instructions: str = "") -> bool:
+        return await self.compactor.compact(
+            self._conversation,
+            self._parts.model,
+            self._request(),
+            signal,
+            automatic=automatic,
+            instructions=instructions,
+        )
+
+    def _request(self) -> ModelRequest:
+        parts, settings = self._parts, self._parts.model_settings
+        return ModelRequest(
+            system=parts.system_prompt(),
+            messages=self._conversation.messages,
+            tools=parts.tool_definitions(),
+            model=settings.name,
+            max_tokens=settings.max_tokens,
+            effort=settings.effort,
+        )
+
+    def _note(self, text: str) -> str:
+        return self._parts.reminders.wrap(LOOP_NOTE_KEY, text)
+
+
+async def _trip_on_now(now: NowWatch, signals: SignalSource) -> None:
+    await now.wait()
+    signals.trip(CancelReason.USER_MESSAGE)
+
+
+def _skipped(uses: Sequence[ToolUse], reason: CancelReason) -> list[ToolUseResult]:
+    return [
+        ToolUseResult(use.id, use.name, Outcome.SKIPPED, f"skipped: {reason.value}") for use in uses
+    ]

@@ -1,0 +1,444 @@
+"""The turn loop: steps, delivery points, cuts, limits, failures."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from midturn_core import agent as loop
+from midturn_core.delivery import DeliveryRules
+from midturn_core.errors import ContextFullError, CredentialRejectedError, TruncatedStreamError
+from midturn_core.events import (
+    CompactionFinished,
+    DeliveryPoint,
+    InputsDelivered,
+    MessageEnded,
+    MessageSuperseded,
+    Notice,
+    RetryWaiting,
+    TextDelta,
+    TurnEnded,
+    TurnEndReason,
+)
+from midturn_core.interrupt import CancelReason
+from midturn_core.model.client import (
+    BlockFinished,
+    MessageFinished,
+    RetryScheduled,
+    TextChunk,
+    ThinkingChunk,
+    ToolUseStarting,
+)
+from midturn_core.model.messages import (
+    AssistantMessage,
+    Outcome,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolUse,
+    ToolUseResult,
+    Usage,
+    UserMessage,
+)
+from midturn_core.queue.types import QueuedInputPriority
+from tests.support.agent_kit import DEADLINE, AgentKit, until
+from tests.support.scripted_model import USAGE, ScriptedModel, calls, text, use
+
+NOW, NEXT, LATER = QueuedInputPriority.NOW, QueuedInputPriority.NEXT, QueuedInputPriority.LATER
+
+
+async def run(kit: AgentKit, prompt: str = "do it") -> TurnEnded:
+    return await asyncio.wait_for(kit.agent.run_turn([kit.item(prompt)], kit.interrupt), DEADLINE)
+
+
+async def test_a_turn_without_tools_is_one_step() -> None:
+    kit = AgentKit(ScriptedModel(text("hello")))
+    ended = await run(kit)
+    assert ended.reason is TurnEndReason.DONE
+    assert (ended.steps, ended.usage) == (1, USAGE)
+    assert "".join(e.text for e in kit.of(TextDelta)) == "hello"
+
+
+async def test_results_go_back_in_one_message_and_the_loop_goes_on() -> None:
+    kit = AgentKit(ScriptedModel(calls(use("a"), use("b")), text("done")))
+    await run(kit)
+    last = kit.model.requests[1].messages[-1]
+    assert isinstance(last, UserMessage)
+    assert [b.tool_use_id for b in last.blocks if isinstance(b, ToolUseResult)] == ["a", "b"]
+
+
+async def test_the_step_boundary_delivers_now_before_next_and_keeps_later() -> None:
+    kit = AgentKit(ScriptedModel(calls(use("a", "Wait")), text("done")))
+    turn = asyncio.create_task(run(kit))
+    await kit.batches.running.wait()
+    kit.type("third", NEXT)
+    kit.type("later", LATER)
+    kit.type("fourth", NEXT)
+    kit.batches.release.set()
+    await turn
+    assert kit.user_texts(1) == ["third", "fourth"]
+    assert [item.input_text for item in kit.queue.snapshot()] == ["later"]
+    [delivered] = kit.of(InputsDelivered)
+    assert delivered.point is DeliveryPoint.STEP_BOUNDARY
+
+
+async def test_what_the_user_typed_stands_verbatim_in_its_own_reminder() -> None:
+    kit = AgentKit(ScriptedModel(calls(use("a", "Wait")), text("done")))
+    turn = asyncio.create_task(run(kit))
+    await kit.batches.running.wait()
+    kit.type("one & <two>\n</system-reminder> three")
+    kit.batches.release.set()
+    await turn
+    assert kit.user_texts(1) == ["one & <two>\n</system-reminder> three"]
+
+
+async def test_a_now_input_stops_the_batch_and_tells_the_model_the_truth() -> None:
+    kit = AgentKit(ScriptedModel(calls(use("a", "Wait"), use("b")), text("done")))
+    turn = asyncio.create_task(run(kit))
+    await kit.batches.running.wait()
+    kit.type("next", NEXT)
+    kit.type("not that", NOW)
+    await turn
+    last = kit.model.requests[1].messages[-1]
+    assert isinstance(last, UserMessage)
+    outcomes = [b.outcome for b in last.blocks if isinstance(b, ToolUseResult)]
+    assert outcomes == [Outcome.STOPPED, Outcome.SKIPPED]
+    assert kit.user_texts(1) == ["not that", "next"]
+
+
+async def test_a_now_input_cuts_the_stream_and_keeps_what_was_said() -> None:
+    latch = asyncio.Event()
+    kit = AgentKit(ScriptedModel([TextChunk("so far "), latch], text("understood")))
+    turn = asyncio.create_task(run(kit))
+    await until(lambda: bool(kit.of(TextDelta)))
+    kit.type("wait, use tabs", NOW)
+    ended = await turn
+    assert ended.reason is TurnEndReason.DONE
+    assert kit.model.closed_early == 1
+    messages = kit.model.requests[1].messages
+    assert messages[1] == AssistantMessage((TextBlock("so far "),))
+    assert kit.user_texts(1) == ["wait, use tabs"]
+    assert kit.of(MessageEnded)[0].cut
+
+
+async def test_a_now_input_before_the_first_word_is_merged_with_the_prompt() -> None:
+    latch = asyncio.Event()
+    kit = AgentKit(ScriptedModel([latch], text("understood")))
+    turn = asyncio.create_task(run(kit, "do it"))
+    await until(lambda: len(kit.model.requests) == 1)
+    kit.type("but slowly", NOW)
+    await turn
+    assert kit.model.requests[1].messages == (
+        UserMessage((TextBlock("do it"), TextBlock("but slowly"))),
+    )
+
+
+async def test_a_cut_message_drops_its_unfinished_call_and_answers_the_complete_one() -> None:
+    latch = asyncio.Event()
+    stream = [
+        ToolUseStarting("a", "Echo"),
+        BlockFinished(use("a")),
+        ToolUseStarting("b", "Echo"),
+        latch,
+    ]
+    kit = AgentKit(ScriptedModel(stream, text("understood")))
+    turn = asyncio.create_task(run(kit))
+    await until(lambda: len(kit.events) >= 4)
+    kit.type("stop that", NOW)
+    await turn
+    last = kit.model.requests[1].messages[-1]
+    assert isinstance(last, UserMessage)
+    results = [b for b in last.blocks if isinstance(b, ToolUseResult)]
+    assert [(r.tool_use_id, r.outcome) for r in results] == [("a", Outcome.SKIPPED)]
+    assert "the user sent a message" in results[0].content
+    assert kit.batches.batches == []
+
+
+async def test_now_keeps_only_its_order_when_it_does_not_hasten() -> None:
+    kit = AgentKit(
+        ScriptedModel(calls(use("a", "Wait")), text("done")),
+        rules=DeliveryRules(now_hastens=False),
+    )
+    turn = asyncio.create_task(run(kit))
+    await kit.batches.running.wait()
+    kit.type("second", NEXT)
+    kit.type("first", NOW)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not turn.done()
+    kit.batches.release.set()
+    await turn
+    last = kit.model.requests[1].messages[-1]
+    assert isinstance(last, UserMessage)
+    assert isinstance(last.blocks[0], ToolUseResult)
+    assert last.blocks[0].outcome is Outcome.SUCCEEDED
+    assert kit.user_texts(1) == ["first", "second"]
+
+
+async def test_next_can_be_held_back_until_the_model_wants_to_stop() -> None:
+    kit = AgentKit(
+        ScriptedModel(calls(use("a", "Wait")), text("done"), text("and that")),
+        rules=DeliveryRules(next_at_step=False),
+    )
+    turn = asyncio.create_task(run(kit))
+    await kit.batches.running.wait()
+    kit.type("afterwards")
+    kit.batches.release.set()
+    await turn
+    assert kit.user_texts(1) == []
+    assert kit.user_texts(2) == ["afterwards"]
+    assert kit.of(InputsDelivered)[0].point is DeliveryPoint.TURN_END
+
+
+async def test_an_input_at_the_would_stop_is_plain_text_and_the_turn_goes_on() -> None:
+    latch = asyncio.Event()
+    kit = AgentKit(
+        ScriptedModel(
+            [
+                TextChunk("hi"),
+                latch,
+                BlockFinished(TextBlock("hi")),
+                MessageFinished(StopReason.END_TURN, USAGE),
+            ],
+            text("sure"),
+        )
+    )
+    turn = asyncio.create_task(run(kit))
+    await until(lambda: bool(kit.of(TextDelta)))
+    kit.type("and the tests?")
+    latch.set()
+    ended = await turn
+    assert ended.steps == 2
+    last = kit.model.requests[1].messages[-1]
+    assert last == UserMessage((TextBlock("and the tests?"),))
+
+
+async def test_a_command_is_a_barrier_at_the_would_stop_and_never_reaches_the_model() -> None:
+    kit = AgentKit(ScriptedModel(text("hi"), text("one more")))
+    kit.type("before")
+    kit.type("/compact", kind="command")
+    kit.type("after")
+    await run(kit)
+    assert kit.user_texts(1) == ["before"]
+    assert [item.input_text for item in kit.queue.snapshot()] == ["/compact", "after"]
+
+
+async def test_held_inputs_are_not_delivered() -> None:
+    kit = AgentKit(ScriptedModel(text("hi")))
+    kit.type("held")
+    kit.queue.hold(kit.agent.parts.context_id)
+    await run(kit)
+    assert len(kit.model.requests) == 1
+
+
+async def test_an_interrupt_mid_stream_keeps_the_text_and_drains_nothing() -> None:
+    latch = asyncio.Event()
+    kit = AgentKit(ScriptedModel([TextChunk("so far"), latch]))
+    turn = asyncio.create_task(run(kit))
+    await until(lambda: bool(kit.of(TextDelta)))
+    kit.type("waiting")
+    assert kit.interrupt.interrupt("turn-1")
+    ended = await turn
+    assert ended.reason is TurnEndReason.INTERRUPTED
+    assert kit.conversation.messages[1] == AssistantMessage((TextBlock("so far"),))
+    assert kit.conversation.awaits_model
+    assert len(kit.queue.snapshot()) == 1
+
+
+async def test_an_interrupt_in_a_batch_answers_every_call_and_ends_the_turn() -> None:
+    kit = AgentKit(ScriptedModel(calls(use("a"), use("b", "Wait"), use("c"))))
+    turn = asyncio.create_task(run(kit))
+    await kit.batches.running.wait()
+    kit.interrupt.interrupt("turn-1")
+    ended = await turn
+    assert ended.reason is TurnEndReason.INTERRUPTED
+    last = kit.conversation.messages[-1]
+    assert isinstance(last, UserMessage)
+    outcomes = [b.outcome for b in last.blocks if isinstance(b, ToolUseResult)]
+    assert outcomes == [Outcome.SUCCEEDED, Outcome.STOPPED, Outcome.SKIPPED]
+    assert len(kit.model.requests) == 1
+
+
+async def test_an_interrupt_for_another_turn_does_nothing() -> None:
+    kit = AgentKit(ScriptedModel(text("hi")))
+    assert not kit.interrupt.interrupt("turn-0")
+    assert (await run(kit)).reason is TurnEndReason.DONE
+
+
+async def test_interrupted_thinking_without_its_signature_is_not_kept() -> None:
+    latch = asyncio.Event()
+    kit = AgentKit(ScriptedModel([ThinkingChunk("hm"), latch]))
+    turn = asyncio.create_task(run(kit))
+    await until(lambda: len(kit.events) >= 3)
+    kit.interrupt.interrupt("turn-1")
+    await turn
+    assert len(kit.conversation.messages) == 1
+
+
+async def test_a_cancelled_task_leaves_a_valid_history() -> None:
+    kit = AgentKit(ScriptedModel(calls(use("a", "Wait"))))
+    turn = asyncio.create_task(kit.agent.run_turn([kit.item("go")], kit.interrupt))
+    await kit.batches.running.wait()
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    assert kit.conversation.pending == ()
+    assert kit.conversation.awaits_model
+
+
+async def test_a_failed_stream_starts_the_step_over() -> None:
+    failing = [TextChunk("half"), TruncatedStreamError("the stream ended early")]
+    kit = AgentKit(ScriptedModel(failing, text("whole")))
+    ended = await run(kit)
+    assert ended.reason is TurnEndReason.DONE
+    assert kit.conversation.messages[1] == AssistantMessage((TextBlock("whole"),))
+    assert len(kit.of(MessageSuperseded)) == len(kit.of(RetryWaiting)) == 1
+
+
+async def test_a_stream_that_keeps_failing_ends_the_turn() -> None:
+    failing = [TextChunk("half"), TruncatedStreamError("the stream ended early", way_out="/retry")]
+    kit = AgentKit(ScriptedModel(*[failing] * 3))
+    ended = await run(kit)
+    assert (ended.reason, ended.error, ended.way_out) == (
+        TurnEndReason.FAILED,
+        "the stream ended early",
+        "/retry",
+    )
+    assert len(kit.model.requests) == 3
+    assert kit.conversation.awaits_model
+
+
+async def test_a_now_input_during_a_retry_wait_restarts_with_the_text() -> None:
+    latch = asyncio.Event()
+    kit = AgentKit(ScriptedModel([RetryScheduled(1, 3, 60.0, "overloaded"), latch], text("hi")))
+    turn = asyncio.create_task(run(kit, "do it"))
+    await until(lambda: bool(kit.of(RetryWaiting)))
+    kit.type("quickly", NOW)
+    await turn
+    assert kit.user_texts(1) == ["do it", "quickly"]
+
+
+async def test_an_error_that_cannot_pass_is_not_repeated() -> None:
+    kit = AgentKit(ScriptedModel([CredentialRejectedError("wrong key", way_out="set it")]))
+    ended = await run(kit)
+    assert (ended.reason, ended.error) == (TurnEndReason.FAILED, "wrong key")
+    assert len(kit.model.requests) == 1
+
+
+async def test_a_retry_sends_the_same_history_again() -> None:
+    kit = AgentKit(ScriptedModel([CredentialRejectedError("wrong key")], text("hello")))
+    await run(kit, "do it")
+    ended = await kit.agent.run_turn([], kit.interrupt)
+    assert ended.reason is TurnEndReason.DONE
+    assert kit.model.requests[0].messages == kit.model.requests[1].messages
+
+
+async def test_text_cut_at_the_output_limit_is_continued_at_most_three_times() -> None:
+    cut = text("endless", StopReason.MAX_TOKENS)
+    kit = AgentKit(ScriptedModel(*[cut] * 4))
+    ended = await run(kit)
+    assert ended.reason is TurnEndReason.DONE
+    assert len(kit.model.requests) == 1 + loop.MAX_CONTINUATIONS
+    assert kit.user_texts(1) == [loop.CONTINUE_NOTE]
+
+
+async def test_a_call_cut_at_the_output_limit_is_dropped_and_the_complete_one_runs() -> None:
+    broken = ToolUse("b", "Echo", {}, input_error="unexpected end")
+    kit = AgentKit(ScriptedModel(calls(use("a"), broken, stop=StopReason.MAX_TOKENS), text("done")))
+    await run(kit)
+    assert [[u.id for u in batch] for batch in kit.batches.batches] == [["a"]]
+    assert kit.user_texts(1) == [loop.CUT_NOTE]
+
+
+async def test_the_step_limit_ends_the_turn_and_it_can_go_on() -> None:
+    kit = AgentKit(ScriptedModel(*[calls(use("a"))] * 3, text("done")), max_steps=3)
+    ended = await run(kit)
+    assert (ended.reason, ended.steps) == (TurnEndReason.STEP_LIMIT, 3)
+    assert (await run(kit, "go on")).reason is TurnEndReason.DONE
+
+
+async def test_steps_that_only_fail_are_reminded_once_and_then_stopped() -> None:
+    kit = AgentKit(ScriptedModel(*[calls(use("a", "Fail"))] * 10))
+    ended = await run(kit)
+    assert (ended.reason, ended.steps) == (TurnEndReason.STALLED, loop.STALL_LIMIT)
+    reminded = [n for n in range(1, loop.STALL_LIMIT) if loop.STALL_NOTE in kit.user_texts(n)]
+    assert reminded == [loop.STALL_REMINDER]
+
+
+async def test_one_success_resets_the_stall_count() -> None:
+    failing, mixed = calls(use("a", "Fail")), calls(use("a", "Fail"), use("b"))
+    kit = AgentKit(ScriptedModel(*[failing] * 5, mixed, *[failing] * 5, text("done")))
+    assert (await run(kit)).reason is TurnEndReason.DONE
+
+
+async def test_an_empty_answer_is_shown_as_such_and_the_session_goes_on() -> None:
+    empty = [BlockFinished(TextBlock("  ")), MessageFinished(StopReason.END_TURN, USAGE)]
+    kit = AgentKit(ScriptedModel(empty, text("hello")))
+    assert (await run(kit)).reason is TurnEndReason.DONE
+    assert ["empty" in notice.text for notice in kit.of(Notice)] == [True]
+    await run(kit, "again")
+    assert kit.user_texts(1) == ["do it", "again"]
+
+
+async def test_a_refusal_ends_the_turn_as_one() -> None:
+    kit = AgentKit(ScriptedModel(text("I cannot", StopReason.REFUSAL)))
+    assert (await run(kit)).reason is TurnEndReason.REFUSED
+
+
+async def test_a_full_context_is_compacted_once_and_the_step_starts_over() -> None:
+    full = [ContextFullError("too long")]
+    kit = AgentKit(ScriptedModel(full, text("the summary"), text("done")))
+    ended = await run(kit)
+    assert ended.reason is TurnEndReason.DONE
+    assert kit.of(CompactionFinished)[0].error == ""
+    [message] = kit.model.requests[2].messages
+    assert "the summary" in str(message)
+
+
+async def test_a_context_that_stays_full_fails_after_one_compaction() -> None:
+    full = [ContextFullError("too long", way_out="/clear")]
+    kit = AgentKit(ScriptedModel(full, text("the summary"), full))
+    ended = await run(kit)
+    assert (ended.reason, ended.way_out) == (TurnEndReason.FAILED, "/clear")
+    assert len(kit.model.requests) == 3
+
+
+async def test_a_summary_that_does_not_fit_is_tried_with_less_a_few_times() -> None:
+    full = [ContextFullError("too long", way_out="/clear")]
+    kit = AgentKit(ScriptedModel(*[full] * 5))
+    ended = await run(kit)
+    assert ended.reason is TurnEndReason.FAILED
+    assert len(kit.model.requests) == 5
+    assert kit.of(CompactionFinished)[0].error == "too long"
+
+
+async def test_a_compaction_can_be_interrupted_and_changes_nothing_then() -> None:
+    latch = asyncio.Event()
+    kit = AgentKit(ScriptedModel(text("hi"), [TextChunk("sum"), latch]))
+    await run(kit)
+    before = kit.conversation.messages
+    compacting = asyncio.create_task(kit.agent.compact(kit.interrupt))
+    await until(lambda: len(kit.model.requests) == 2)
+    kit.interrupt.interrupt("turn-1", CancelReason.INTERRUPT)
+    assert not await compacting
+    assert kit.conversation.messages == before
+
+
+async def test_usage_is_summed_over_the_turn_and_the_session() -> None:
+    kit = AgentKit(ScriptedModel(calls(use("a")), text("one"), text("two")))
+    first = await run(kit)
+    await run(kit)
+    assert first.usage == USAGE + USAGE
+    assert kit.agent.session_usage == USAGE + USAGE + USAGE
+    assert kit.agent.context_tokens == Usage(100, 10).context_tokens
+
+
+async def test_signed_thinking_goes_back_unmodified() -> None:
+    thinking = ThinkingBlock("hm", "sig", "test-model")
+    stream = [BlockFinished(thinking), *calls(use("a"))]
+    kit = AgentKit(ScriptedModel(stream, text("done")))
+    await run(kit)
+    message = kit.model.requests[1].messages[1]
+    assert isinstance(message, AssistantMessage)
+    assert message.blocks[0] == thinking

@@ -1,0 +1,146 @@
+"""An agent with a scripted model, a real queue and tools that tests control."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from midturn_core.agent import Agent, AgentParts, ModelSettings
+from midturn_core.conversation import Conversation
+from midturn_core.delivery import DeliveryRules, InputDelivery
+from midturn_core.dispatch.types import BatchOutcome, BatchReport, GateVerdict
+from midturn_core.events import Event
+from midturn_core.ids import AgentRuntimeId
+from midturn_core.interrupt import InterruptCoordinator, SignalSource
+from midturn_core.model.messages import Outcome, TextBlock, ToolUse, ToolUseResult, UserMessage
+from midturn_core.queue.manager import MessageQueueManager
+from midturn_core.queue.memory import InMemoryMessageQueueRepository
+from midturn_core.queue.reminder import SystemReminderFormatter
+from midturn_core.queue.types import KIND_KEY, QueuedInput, QueuedInputPriority
+from tests.support.scripted_model import ScriptedModel
+
+E = TypeVar("E")
+CONTEXT = AgentRuntimeId("test-session")
+NONCE = "0123456789abcdef"
+DEADLINE = 20.0
+
+
+class ScriptedBatches:
+    """Answers every call by its name: ``Fail`` fails, ``Wait`` waits for ``release`` or for the
+    batch's signal, anything else succeeds.
+    """
+
+    def __init__(self) -> None:
+        self.running = asyncio.Event()
+        self.release = asyncio.Event()
+        self.batches: list[tuple[ToolUse, ...]] = []
+
+    async def run(self, uses: Sequence[ToolUse], step: int, signals: SignalSource) -> BatchOutcome:
+        self.batches.append(tuple(uses))
+        results = [await self._call(use, signals) for use in uses]
+        verdict = GateVerdict(parallel=False)
+        report = BatchReport(f"batch-{step}", verdict, (), 0.0, 0.0, 0.0)
+        return BatchOutcome(tuple(results), report)
+
+    async def _call(self, use: ToolUse, signals: SignalSource) -> ToolUseResult:
+        if signals.reason is not None:
+            content = f"skipped: {signals.reason.value}"
+            return ToolUseResult(use.id, use.name, Outcome.SKIPPED, content)
+        if use.name == "Fail":
+            return ToolUseResult(use.id, use.name, Outcome.FAILED, "Error: it failed")
+        if use.name == "Wait":
+            self.running.set()
+            waits = [
+                asyncio.ensure_future(self.release.wait()),
+                asyncio.ensure_future(signals.wait()),
+            ]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for task in waits:
+                task.cancel()
+            if signals.reason is not None:
+                content = f"stopped: {signals.reason.value}"
+                return ToolUseResult(use.id, use.name, Outcome.STOPPED, content)
+        return ToolUseResult(use.id, use.name, Outcome.SUCCEEDED, "ok")
+
+
+@dataclass
+class AgentKit:
+    """The agent and everything a test looks at."""
+
+    model: ScriptedModel
+    rules: DeliveryRules = field(default_factory=DeliveryRules)
+    max_steps: int = 100
+
+    def __post_init__(self) -> None:
+        self.events: list[Event] = []
+        self.batches = ScriptedBatches()
+        self.queue = MessageQueueManager(InMemoryMessageQueueRepository())
+        self.conversation = Conversation()
+        reminders = SystemReminderFormatter(NONCE)
+        self.agent = Agent(
+            AgentParts(
+                context_id=CONTEXT,
+                conversation=self.conversation,
+                model=self.model,
+                model_settings=ModelSettings("test-model", 1000),
+                system_prompt=lambda: "be good",
+                tool_definitions=lambda: (),
+                batches=self.batches,
+                delivery=InputDelivery(self.queue, CONTEXT, reminders, self.rules),
+                reminders=reminders,
+                emit=self.emit,
+                max_steps=self.max_steps,
+                restart_pauses=(0.0, 0.0),
+            )
+        )
+        self.interrupt = InterruptCoordinator("turn-1")
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+
+    def item(
+        self,
+        text: str,
+        priority: QueuedInputPriority = QueuedInputPriority.NEXT,
+        kind: str = "prompt",
+    ) -> QueuedInput:
+        return QueuedInput(text, CONTEXT, priority, metadata={KIND_KEY: kind})
+
+    def type(
+        self,
+        text: str,
+        priority: QueuedInputPriority = QueuedInputPriority.NEXT,
+        kind: str = "prompt",
+    ) -> QueuedInput:
+        item = self.item(text, priority, kind)
+        self.queue.enqueue(item)
+        return item
+
+    def of(self, kind: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def user_texts(self, request: int) -> list[str]:
+        """The text blocks of the last user message of a request, reminders unwrapped."""
+        last = self.model.requests[request].messages[-1]
+        assert isinstance(last, UserMessage)
+        return [unwrap(block.text) for block in last.blocks if isinstance(block, TextBlock)]
+
+
+def unwrap(text: str) -> str:
+    """The text of a system reminder; any other text as it is."""
+    lines = text.split("\n")
+    if lines[0].startswith(f"<system-reminder-{NONCE}"):
+        return "\n".join(lines[1:-1])
+    return text
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop run until something holds."""
+
+    async def poll() -> None:
+        while not condition():  # noqa: ASYNC110  # what is asked has no event of its own
+            await asyncio.sleep(0.001)
+
+    await asyncio.wait_for(poll(), DEADLINE)
