@@ -43,7 +43,7 @@ from midturn_core.model.messages import (
 )
 from midturn_core.queue.types import QueuedInputPriority
 from tests.support.agent_kit import DEADLINE, AgentKit, until
-from tests.support.scripted_model import USAGE, ScriptedModel, calls, text, use
+from tests.support.scripted_model import USAGE, ScriptedModel, Step, calls, text, use
 
 NOW, NEXT, LATER = QueuedInputPriority.NOW, QueuedInputPriority.NEXT, QueuedInputPriority.LATER
 
@@ -72,9 +72,9 @@ async def test_the_step_boundary_delivers_now_before_next_and_keeps_later() -> N
     kit = AgentKit(ScriptedModel(calls(use("a", "Wait")), text("done")))
     turn = asyncio.create_task(run(kit))
     await kit.batches.running.wait()
-    kit.type("third", NEXT)
-    kit.type("later", LATER)
-    kit.type("fourth", NEXT)
+    kit.enter("third", NEXT)
+    kit.enter("later", LATER)
+    kit.enter("fourth", NEXT)
     kit.batches.release.set()
     await turn
     assert kit.user_texts(1) == ["third", "fourth"]
@@ -87,7 +87,7 @@ async def test_what_the_user_typed_stands_verbatim_in_its_own_reminder() -> None
     kit = AgentKit(ScriptedModel(calls(use("a", "Wait")), text("done")))
     turn = asyncio.create_task(run(kit))
     await kit.batches.running.wait()
-    kit.type("one & <two>\n</system-reminder> three")
+    kit.enter("one & <two>\n</system-reminder> three")
     kit.batches.release.set()
     await turn
     assert kit.user_texts(1) == ["one & <two>\n</system-reminder> three"]
@@ -97,8 +97,8 @@ async def test_a_now_input_stops_the_batch_and_tells_the_model_the_truth() -> No
     kit = AgentKit(ScriptedModel(calls(use("a", "Wait"), use("b")), text("done")))
     turn = asyncio.create_task(run(kit))
     await kit.batches.running.wait()
-    kit.type("next", NEXT)
-    kit.type("not that", NOW)
+    kit.enter("next", NEXT)
+    kit.enter("not that", NOW)
     await turn
     last = kit.model.requests[1].messages[-1]
     assert isinstance(last, UserMessage)
@@ -112,7 +112,7 @@ async def test_a_now_input_cuts_the_stream_and_keeps_what_was_said() -> None:
     kit = AgentKit(ScriptedModel([TextChunk("so far "), latch], text("understood")))
     turn = asyncio.create_task(run(kit))
     await until(lambda: bool(kit.of(TextDelta)))
-    kit.type("wait, use tabs", NOW)
+    kit.enter("wait, use tabs", NOW)
     ended = await turn
     assert ended.reason is TurnEndReason.DONE
     assert kit.model.closed_early == 1
@@ -127,7 +127,7 @@ async def test_a_now_input_before_the_first_word_is_merged_with_the_prompt() -> 
     kit = AgentKit(ScriptedModel([latch], text("understood")))
     turn = asyncio.create_task(run(kit, "do it"))
     await until(lambda: len(kit.model.requests) == 1)
-    kit.type("but slowly", NOW)
+    kit.enter("but slowly", NOW)
     await turn
     assert kit.model.requests[1].messages == (
         UserMessage((TextBlock("do it"), TextBlock("but slowly"))),
@@ -136,7 +136,7 @@ async def test_a_now_input_before_the_first_word_is_merged_with_the_prompt() -> 
 
 async def test_a_cut_message_drops_its_unfinished_call_and_answers_the_complete_one() -> None:
     latch = asyncio.Event()
-    stream = [
+    stream: list[Step] = [
         ToolUseStarting("a", "Echo"),
         BlockFinished(use("a")),
         ToolUseStarting("b", "Echo"),
@@ -145,7 +145,7 @@ async def test_a_cut_message_drops_its_unfinished_call_and_answers_the_complete_
     kit = AgentKit(ScriptedModel(stream, text("understood")))
     turn = asyncio.create_task(run(kit))
     await until(lambda: len(kit.events) >= 4)
-    kit.type("stop that", NOW)
+    kit.enter("stop that", NOW)
     await turn
     last = kit.model.requests[1].messages[-1]
     assert isinstance(last, UserMessage)
@@ -162,8 +162,8 @@ async def test_now_keeps_only_its_order_when_it_does_not_hasten() -> None:
     )
     turn = asyncio.create_task(run(kit))
     await kit.batches.running.wait()
-    kit.type("second", NEXT)
-    kit.type("first", NOW)
+    kit.enter("second", NEXT)
+    kit.enter("first", NOW)
     for _ in range(20):
         await asyncio.sleep(0)
     assert not turn.done()
@@ -183,7 +183,7 @@ async def test_next_can_be_held_back_until_the_model_wants_to_stop() -> None:
     )
     turn = asyncio.create_task(run(kit))
     await kit.batches.running.wait()
-    kit.type("afterwards")
+    kit.enter("afterwards")
     kit.batches.release.set()
     await turn
     assert kit.user_texts(1) == []
@@ -206,7 +206,7 @@ async def test_an_input_at_the_would_stop_is_plain_text_and_the_turn_goes_on() -
     )
     turn = asyncio.create_task(run(kit))
     await until(lambda: bool(kit.of(TextDelta)))
-    kit.type("and the tests?")
+    kit.enter("and the tests?")
     latch.set()
     ended = await turn
     assert ended.steps == 2
@@ -216,9 +216,9 @@ async def test_an_input_at_the_would_stop_is_plain_text_and_the_turn_goes_on() -
 
 async def test_a_command_is_a_barrier_at_the_would_stop_and_never_reaches_the_model() -> None:
     kit = AgentKit(ScriptedModel(text("hi"), text("one more")))
-    kit.type("before")
-    kit.type("/compact", kind="command")
-    kit.type("after")
+    kit.enter("before")
+    kit.enter("/compact", kind="command")
+    kit.enter("after")
     await run(kit)
     assert kit.user_texts(1) == ["before"]
     assert [item.input_text for item in kit.queue.snapshot()] == ["/compact", "after"]
@@ -226,7 +226,7 @@ async def test_a_command_is_a_barrier_at_the_would_stop_and_never_reaches_the_mo
 
 async def test_held_inputs_are_not_delivered() -> None:
     kit = AgentKit(ScriptedModel(text("hi")))
-    kit.type("held")
+    kit.enter("held")
     kit.queue.hold(kit.agent.parts.context_id)
     await run(kit)
     assert len(kit.model.requests) == 1
@@ -237,7 +237,7 @@ async def test_an_interrupt_mid_stream_keeps_the_text_and_drains_nothing() -> No
     kit = AgentKit(ScriptedModel([TextChunk("so far"), latch]))
     turn = asyncio.create_task(run(kit))
     await until(lambda: bool(kit.of(TextDelta)))
-    kit.type("waiting")
+    kit.enter("waiting")
     assert kit.interrupt.interrupt("turn-1")
     ended = await turn
     assert ended.reason is TurnEndReason.INTERRUPTED
@@ -288,7 +288,7 @@ async def test_a_cancelled_task_leaves_a_valid_history() -> None:
 
 
 async def test_a_failed_stream_starts_the_step_over() -> None:
-    failing = [TextChunk("half"), TruncatedStreamError("the stream ended early")]
+    failing: list[Step] = [TextChunk("half"), TruncatedStreamError("the stream ended early")]
     kit = AgentKit(ScriptedModel(failing, text("whole")))
     ended = await run(kit)
     assert ended.reason is TurnEndReason.DONE
@@ -297,7 +297,10 @@ async def test_a_failed_stream_starts_the_step_over() -> None:
 
 
 async def test_a_stream_that_keeps_failing_ends_the_turn() -> None:
-    failing = [TextChunk("half"), TruncatedStreamError("the stream ended early", way_out="/retry")]
+    failing: list[Step] = [
+        TextChunk("half"),
+        TruncatedStreamError("the stream ended early", way_out="/retry"),
+    ]
     kit = AgentKit(ScriptedModel(*[failing] * 3))
     ended = await run(kit)
     assert (ended.reason, ended.error, ended.way_out) == (
@@ -314,7 +317,7 @@ async def test_a_now_input_during_a_retry_wait_restarts_with_the_text() -> None:
     kit = AgentKit(ScriptedModel([RetryScheduled(1, 3, 60.0, "overloaded"), latch], text("hi")))
     turn = asyncio.create_task(run(kit, "do it"))
     await until(lambda: bool(kit.of(RetryWaiting)))
-    kit.type("quickly", NOW)
+    kit.enter("quickly", NOW)
     await turn
     assert kit.user_texts(1) == ["do it", "quickly"]
 
@@ -373,7 +376,10 @@ async def test_one_success_resets_the_stall_count() -> None:
 
 
 async def test_an_empty_answer_is_shown_as_such_and_the_session_goes_on() -> None:
-    empty = [BlockFinished(TextBlock("  ")), MessageFinished(StopReason.END_TURN, USAGE)]
+    empty: list[Step] = [
+        BlockFinished(TextBlock("  ")),
+        MessageFinished(StopReason.END_TURN, USAGE),
+    ]
     kit = AgentKit(ScriptedModel(empty, text("hello")))
     assert (await run(kit)).reason is TurnEndReason.DONE
     assert ["empty" in notice.text for notice in kit.of(Notice)] == [True]
@@ -387,7 +393,7 @@ async def test_a_refusal_ends_the_turn_as_one() -> None:
 
 
 async def test_a_full_context_is_compacted_once_and_the_step_starts_over() -> None:
-    full = [ContextFullError("too long")]
+    full: list[Step] = [ContextFullError("too long")]
     kit = AgentKit(ScriptedModel(full, text("the summary"), text("done")))
     ended = await run(kit)
     assert ended.reason is TurnEndReason.DONE
@@ -397,7 +403,7 @@ async def test_a_full_context_is_compacted_once_and_the_step_starts_over() -> No
 
 
 async def test_a_context_that_stays_full_fails_after_one_compaction() -> None:
-    full = [ContextFullError("too long", way_out="/clear")]
+    full: list[Step] = [ContextFullError("too long", way_out="/clear")]
     kit = AgentKit(ScriptedModel(full, text("the summary"), full))
     ended = await run(kit)
     assert (ended.reason, ended.way_out) == (TurnEndReason.FAILED, "/clear")
@@ -405,7 +411,7 @@ async def test_a_context_that_stays_full_fails_after_one_compaction() -> None:
 
 
 async def test_a_summary_that_does_not_fit_is_tried_with_less_a_few_times() -> None:
-    full = [ContextFullError("too long", way_out="/clear")]
+    full: list[Step] = [ContextFullError("too long", way_out="/clear")]
     kit = AgentKit(ScriptedModel(*[full] * 5))
     ended = await run(kit)
     assert ended.reason is TurnEndReason.FAILED
@@ -436,7 +442,7 @@ async def test_usage_is_summed_over_the_turn_and_the_session() -> None:
 
 async def test_signed_thinking_goes_back_unmodified() -> None:
     thinking = ThinkingBlock("hm", "sig", "test-model")
-    stream = [BlockFinished(thinking), *calls(use("a"))]
+    stream: list[Step] = [BlockFinished(thinking), *calls(use("a"))]
     kit = AgentKit(ScriptedModel(stream, text("done")))
     await run(kit)
     message = kit.model.requests[1].messages[1]

@@ -108,7 +108,7 @@ class AgentKit:
     ) -> QueuedInput:
         return QueuedInput(text, CONTEXT, priority, metadata={KIND_KEY: kind})
 
-    def type(
+    def enter(
         self,
         text: str,
         priority: QueuedInputPriority = QueuedInputPriority.NEXT,
