@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from midturn_core.interrupt import CancelReason
 from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
 
 
@@ -23,7 +24,9 @@ class SequentialCause(Enum):
 class GateVerdict:
     """Whether a batch runs in parallel, and if not, why and which call decided.
 
-    ``would_pass`` is the verdict with the switch ignored, for the what-if line (D20).
+    ``would_pass`` is the verdict with the switch ignored, for the what-if line (D20). When the
+    switch decided and the batch would not have passed either, ``next_cause`` says why, and
+    ``call_index`` and ``tool_name`` belong to it.
     """
 
     parallel: bool
@@ -31,6 +34,7 @@ class GateVerdict:
     call_index: int | None = None
     tool_name: str = ""
     would_pass: bool = False
+    next_cause: SequentialCause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,22 @@ class BatchReport:
     """The sum of the durations: what one after another would have taken."""
     parallel_ms: float
     """By replaying the durations through the two-tier limits: what together would have taken."""
+    abandoned: int = 0
+    """Calls that outlived their limit and could not be joined (D28)."""
+    cancelled_by: CancelReason | None = None
+    """What cut the batch, if something did."""
 
     def count(self, *outcomes: Outcome) -> int:
         return sum(call.outcome in outcomes for call in self.calls)
+
+    @property
+    def every_call_failed(self) -> bool:
+        """For the stall guard (D39): nothing succeeded, and nobody cut the batch."""
+        return (
+            bool(self.calls)
+            and self.cancelled_by in (None, CancelReason.FAIL_FAST)
+            and self.count(Outcome.SUCCEEDED) == 0
+        )
 
 
 @dataclass(frozen=True, slots=True)

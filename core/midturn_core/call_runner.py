@@ -1,0 +1,115 @@
+"""``ToolCallRunner``: the stages of one call (D30): validate, ask for permission, run the tool.
+
+The dispatcher decides when each stage runs; what is permitted is decided by ``authorize``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from midturn_core.dispatch import results
+from midturn_core.dispatch.runner import BatchCall, PreparedCall
+from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
+from midturn_core.tool import (
+    BlockingRunner,
+    InvalidInputError,
+    Tool,
+    ToolContext,
+    ToolRegistry,
+    ToolResult,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCall:
+    """A call with a valid input that waits for permission."""
+
+    call: BatchCall
+    tool: Tool
+    context: ToolContext
+    """For ``Tool.access``; its ``run_blocking`` refuses, since no slot is held yet."""
+
+
+Authorize: TypeAlias = Callable[[PendingCall], Awaitable[ToolUseResult | None]]
+"""None permits the call; a result (see ``denied``) is its answer instead."""
+
+ContextFactory: TypeAlias = Callable[[BatchCall, BlockingRunner], ToolContext]
+
+
+def denied(use: ToolUse, why: str) -> ToolUseResult:
+    """The result of a call that a person or a rule refused."""
+    return results.failed(use, why, Outcome.DENIED)
+
+
+class ToolCallRunner:
+    """Implements ``CallRunner`` over the tools of one agent."""
+
+    def __init__(
+        self, registry: ToolRegistry, authorize: Authorize, context_factory: ContextFactory
+    ) -> None:
+        self._registry = registry
+        self._authorize = authorize
+        self._context_factory = context_factory
+
+    def title(self, tool_use: ToolUse) -> str:
+        tool = self._registry.get(tool_use.name)
+        if tool is None or self._refusal(tool_use) is not None:
+            return ""
+        return tool.describe(tool_use.input)
+
+    async def prepare(self, call: BatchCall) -> PreparedCall | ToolUseResult:
+        use = call.tool_use
+        tool = self._registry.get(use.name)
+        if tool is None:
+            known = ", ".join(self._registry.names()) or "none"
+            return results.failed(use, f"there is no tool named {use.name}; the tools are: {known}")
+        refusal = self._refusal(use)
+        if refusal is not None:
+            return refusal
+        context = self._context_factory(call, _no_slot_yet)
+        answer = await self._authorize(PendingCall(call, tool, context))
+        return answer if answer is not None else PreparedCall(call, tool, use.input)
+
+    async def run(self, prepared: PreparedCall, run_blocking: BlockingRunner) -> ToolUseResult:
+        context = self._context_factory(prepared.call, run_blocking)
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        result = await prepared.tool.run(prepared.tool_input, context)
+        return to_use_result(prepared.call, result, clock() - started)
+
+    def _refusal(self, use: ToolUse) -> ToolUseResult | None:
+        if use.input_error is not None:
+            return results.failed(
+                use,
+                f"the input is not readable JSON ({use.input_error}); "
+                "send the call again with one complete JSON object",
+            )
+        tool = self._registry.get(use.name)
+        assert tool is not None
+        try:
+            tool.validate(use.input)
+        except InvalidInputError as error:
+            return results.failed(use, f"invalid input for {use.name}: {error}")
+        return None
+
+
+def to_use_result(call: BatchCall, result: ToolResult, seconds: float) -> ToolUseResult:
+    """What the model and the screen get of a tool's answer (D32)."""
+    use = call.tool_use
+    if result.stopped:
+        partial = result.output or ""
+        answer = results.stopped(use, seconds, call.signal.reason, partial)
+    elif result.error is not None:
+        answer = results.failed(use, result.error)
+    else:
+        answer = ToolUseResult(use.id, use.name, Outcome.SUCCEEDED, result.output or "")
+    return results.shown(answer, result.summary, result.detail)
+
+
+async def _no_slot_yet(function: Callable[[], T]) -> T:
+    raise RuntimeError("blocking work belongs into run, where the call holds a slot")

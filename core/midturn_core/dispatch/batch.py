@@ -1,0 +1,193 @@
+"""One batch on its way: all its calls, what cuts them, and the outcome in call order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from midturn_core.dispatch.call import BatchScope, CallExecution
+from midturn_core.dispatch.clock import BatchClock
+from midturn_core.dispatch.config import ToolConcurrencyConfig
+from midturn_core.dispatch.pool import WorkerPool
+from midturn_core.dispatch.reaction import StopLimits
+from midturn_core.dispatch.report import build_report
+from midturn_core.dispatch.runner import BatchSignals, CallRunner, ToolBatch
+from midturn_core.dispatch.slots import Slots
+from midturn_core.dispatch.types import BatchOutcome, BatchReport, GateVerdict
+from midturn_core.events import BatchFinished, BatchStarted, Emit, Event, ToolUseStarted
+from midturn_core.interrupt import CancelReason
+from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResources:
+    """What the dispatcher lends to a batch."""
+
+    config: ToolConcurrencyConfig
+    limits: StopLimits
+    slots: Slots
+    """The global tier, over all batches and contexts."""
+    pool: WorkerPool
+    """The workers of a parallel batch, or the I/O worker of a sequential one."""
+    keep: Callable[[asyncio.Task[object]], None]
+    """Holds on to the task of an abandoned call until it ends by itself."""
+
+
+class BatchExecution:
+    """Runs the calls of one batch and cuts them when a signal says so."""
+
+    def __init__(
+        self,
+        batch: ToolBatch,
+        runner: CallRunner,
+        emit: Emit,
+        verdict: GateVerdict,
+        resources: BatchResources,
+    ) -> None:
+        self.batch = batch
+        self.verdict = verdict
+        self._runner = runner
+        self._listener = emit
+        self._resources = resources
+        self.abandoned = 0
+        """Calls that could not be joined (D28)."""
+        self._cancelled_by: CancelReason | None = None
+        self._clock = BatchClock(resources.config.timeout_per_batch, self._on_batch_limit)
+        self._signals: BatchSignals | None = None
+        scope = self._scope()
+        self._calls = [CallExecution(scope, index) for index in range(len(batch.uses))]
+        self.finished = asyncio.Event()
+
+    async def execute(self, signals: BatchSignals) -> BatchOutcome:
+        """Cancelling it cuts every call, joins them and raises again."""
+        self._signals = signals
+        self._emit_start()
+        subscriptions = [
+            signal.on_trip(self._on_trip()) for signal in (signals.turn, signals.batch)
+        ]
+        self._clock.start()
+        try:
+            await self._run_calls()
+        finally:
+            self._clock.stop()
+            for unsubscribe in subscriptions:
+                unsubscribe()
+            report = self._report()
+            self._emit(BatchFinished(report))
+            self.finished.set()
+        return BatchOutcome(tuple(self._results()), report)
+
+    def stop(self, reason: CancelReason) -> None:
+        """Cut every call that has no result yet; on the loop's thread only."""
+        if any(call.result is None for call in self._calls):
+            self._cancelled_by = _graver(self._cancelled_by, reason)
+        for call in self._calls:
+            call.request_stop(reason)
+
+    def cancel_call(self, tool_use_id: str) -> bool:
+        """Cut one call; False when the batch has no such call without a result."""
+        for call in self._calls:
+            if call.tool_use.id == tool_use_id and call.result is None:
+                self._cancelled_by = _graver(self._cancelled_by, CancelReason.CALL_CANCELLED)
+                call.request_stop(CancelReason.CALL_CANCELLED)
+                return True
+        return False
+
+    async def _run_calls(self) -> None:
+        tasks = [asyncio.create_task(call.run()) for call in self._calls]
+        if not tasks:
+            return
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            self.stop(CancelReason.SHUTDOWN)
+            await asyncio.wait(tasks)
+            raise
+        finally:
+            # Only a second cancellation leaves some behind: they end on the spot.
+            for call, task in zip(self._calls, tasks, strict=True):
+                if task.cancel():
+                    call.give_up()
+
+    def _scope(self) -> BatchScope:
+        resources = self._resources
+        parallel = self.verdict.parallel
+        return BatchScope(
+            batch=self.batch,
+            runner=self._runner,
+            emit=self._emit,
+            config=resources.config,
+            limits=resources.limits,
+            clock=self._clock,
+            line=() if parallel else (Slots(1),),
+            tiers=(Slots(resources.config.batch_slots), resources.slots) if parallel else (),
+            pool=resources.pool,
+            on_result=self._on_result,
+            on_abandoned=self._on_abandoned,
+        )
+
+    def _emit_start(self) -> None:
+        batch = self.batch
+        count = len(batch.uses)
+        self._emit(BatchStarted(batch.batch_id, batch.step, count, self.verdict))
+        for index, use in enumerate(batch.uses):
+            title = self._title(use)
+            self._emit(ToolUseStarted(batch.batch_id, index, count, use, title))
+
+    def _title(self, use: ToolUse) -> str:
+        try:
+            return self._runner.title(use)
+        except Exception:
+            # Isolation wall: a banner without its argument is no reason to lose the call.
+            log.warning("no title for %s (%s)", use.id, use.name, exc_info=True)
+            return ""
+
+    def _emit(self, event: Event) -> None:
+        try:
+            self._listener(event)
+        except Exception:
+            # Isolation wall: a listener never breaks order, join or another call (S1.24).
+            log.exception("a listener failed on %s", type(event).__name__)
+
+    def _on_trip(self) -> Callable[[CancelReason], None]:
+        loop = asyncio.get_running_loop()
+
+        def pass_on(reason: CancelReason) -> None:
+            # Signals trip on any thread, perhaps after the loop has closed.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self.stop, reason)
+
+        return pass_on
+
+    def _on_batch_limit(self) -> None:
+        for call in self._calls:
+            if call.safe:
+                call.request_stop(CancelReason.TIMEOUT)
+
+    def _on_result(self, result: ToolUseResult) -> None:
+        failed = result.outcome in (Outcome.FAILED, Outcome.TIMED_OUT)
+        if failed and self._resources.config.fail_fast and self._signals is not None:
+            self._signals.batch.trip(CancelReason.FAIL_FAST)
+
+    def _on_abandoned(self, task: asyncio.Task[object] | None) -> None:
+        self.abandoned += 1
+        if task is not None:
+            self._resources.keep(task)
+
+    def _results(self) -> list[ToolUseResult]:
+        return [call.result for call in self._calls if call.result is not None]
+
+    def _report(self) -> BatchReport:
+        calls = [call.report() for call in self._calls]
+        report = build_report(self.batch.batch_id, self.verdict, calls, self._resources.config)
+        return replace(report, abandoned=self.abandoned, cancelled_by=self._cancelled_by)
+
+
+def _graver(known: CancelReason | None, new: CancelReason) -> CancelReason:
+    """A person's decision outweighs fail_fast; among decisions the first one stands."""
+    return new if known is None or known is CancelReason.FAIL_FAST else known

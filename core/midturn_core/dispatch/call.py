@@ -1,0 +1,368 @@
+"""One call of a batch, from its place in the line to its one result."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from midturn_core.dispatch import results
+from midturn_core.dispatch.clock import BatchClock
+from midturn_core.dispatch.config import MAX_CALLS_PER_BATCH, ToolConcurrencyConfig
+from midturn_core.dispatch.pool import CallWorker, WorkerPool
+from midturn_core.dispatch.reaction import Reaction, StopLimits, StopPlan, plan_stop, react
+from midturn_core.dispatch.runner import BatchCall, CallRunner, PreparedCall, ToolBatch
+from midturn_core.dispatch.slots import SlotHold, Slots
+from midturn_core.dispatch.types import CallReport
+from midturn_core.events import CallPhase, Emit, ToolPhaseChanged, ToolProgress, ToolResultReady
+from midturn_core.interrupt import CancelReason, SignalSource
+from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
+from midturn_core.tool import ConcurrencyBehavior
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchScope:
+    """What the calls of one batch share."""
+
+    batch: ToolBatch
+    runner: CallRunner
+    emit: Emit
+    """Never raises."""
+    config: ToolConcurrencyConfig
+    limits: StopLimits
+    clock: BatchClock
+    line: tuple[Slots, ...]
+    """Taken before anything else; one permit in a sequential batch, empty in a parallel one."""
+    tiers: tuple[Slots, ...]
+    """Taken right before the tool: the batch's permit, then the pool's slot (S1.15)."""
+    pool: WorkerPool
+    on_result: Callable[[ToolUseResult], None]
+    on_abandoned: Callable[[asyncio.Task[object] | None], None]
+
+
+class CallExecution:
+    """Takes one call through its stages and gives it exactly one result, whatever happens.
+
+    Reasons to stop arrive by ``request_stop`` and are answered where the call stands: one that
+    has not started is skipped, a running one reacts by its declared behaviour.
+    """
+
+    def __init__(self, scope: BatchScope, index: int) -> None:
+        self._scope = scope
+        self._index = index
+        self._use: ToolUse = scope.batch.uses[index]
+        tool = scope.batch.registry.get(self._use.name)
+        self.safe = (
+            tool is not None
+            and tool.get_concurrency_behavior() is ConcurrencyBehavior.CONCURRENT_SAFE
+        )
+        self.result: ToolUseResult | None = None
+        self._signal = SignalSource()
+        self._reasons: deque[CancelReason] = deque()
+        self._poked = asyncio.Event()
+        self._phase: CallPhase | None = None
+        self._paused_clock = False
+        self._started: float | None = None
+        self._ended: float | None = None
+        self._limit = scope.config.timeout_per_call
+        self._plan: StopPlan | None = None
+        self._retried = False
+
+    @property
+    def tool_use(self) -> ToolUse:
+        return self._use
+
+    def request_stop(self, reason: CancelReason) -> None:
+        """On the loop's thread only. Ignored once the call has its result."""
+        self._reasons.append(reason)
+        self._poked.set()
+
+    def report(self) -> CallReport:
+        assert self.result is not None
+        return CallReport(
+            index=self._index,
+            tool_use=self._use,
+            outcome=self.result.outcome,
+            duration_ms=self.result.duration_ms,
+            started=self._started,
+            ended=self._ended,
+        )
+
+    async def run(self) -> None:
+        """Returns when the call has its result and nothing of it runs any more."""
+        line, slot = SlotHold(self._scope.line), SlotHold(self._scope.tiers)
+        self._announce(CallPhase.WAITING)
+        try:
+            prepared = await self._prepare(line)
+            if prepared is not None and await self._take(slot):
+                await self._run_tool(prepared)
+        except Exception as error:
+            # Isolation wall: a mistake of ours costs this call, never the batch.
+            log.exception("call %s failed outside its tool", self._use.id)
+            self._finish(results.raised(self._use, error))
+        finally:
+            slot.release()
+            line.release()
+            self.give_up()
+
+    def give_up(self) -> None:
+        """End without waiting any longer; does nothing once the call has its result."""
+        if self._started is None:
+            self._finish(results.skipped(self._use, CancelReason.SHUTDOWN))
+        else:
+            reason = CancelReason.SHUTDOWN
+            self._finish(results.abandoned(self._use, self._elapsed(), reason))
+
+    async def _prepare(self, line: SlotHold) -> PreparedCall | None:
+        if self._index >= MAX_CALLS_PER_BATCH:
+            self._finish(results.over_batch_size(self._use, MAX_CALLS_PER_BATCH))
+            return None
+        if not await self._take(line):
+            return None
+        call = self._batch_call()
+        prepared: PreparedCall | ToolUseResult | None = await self._unless_stopped(
+            self._guarded(lambda: self._scope.runner.prepare(call))
+        )
+        if isinstance(prepared, PreparedCall):
+            self._announce(CallPhase.WAITING)
+            return prepared
+        if prepared is not None:
+            self._finish(prepared)
+        return None
+
+    async def _take(self, hold: SlotHold) -> bool:
+        await self._unless_stopped(hold.acquire())
+        return not self._skip_if_stopped()
+
+    async def _run_tool(self, prepared: PreparedCall) -> None:
+        declared = prepared.tool.time_limit(prepared.tool_input)
+        if declared is not None:
+            self._limit = min(declared, self._limit) if self.safe else declared
+        self._announce(CallPhase.RUNNING)
+        self._started = asyncio.get_running_loop().time()
+        result = await self._attempt(prepared)
+        if self._may_retry(result):
+            self._retried = True
+            result = await self._attempt(prepared)
+        self._finish(result)
+
+    def _may_retry(self, result: ToolUseResult) -> bool:
+        """D26. A call with a plan or a reason to stop has no second try."""
+        return (
+            self._scope.config.retry_failed
+            and self.safe
+            and result.outcome is Outcome.FAILED
+            and self._plan is None
+            and not self._signal.tripped
+            and not self._reasons
+        )
+
+    async def _attempt(self, prepared: PreparedCall) -> ToolUseResult:
+        worker = CallWorker(self._scope.pool)
+        task = asyncio.create_task(
+            self._guarded(lambda: self._scope.runner.run(prepared, worker.run_blocking)),
+            name=f"tool use {self._use.id}",
+        )
+        try:
+            await self._supervise(task, prepared)
+            result = self._result_of(task, worker)
+            if task.done():
+                # What is known is shown at once; only then are the remains waited for.
+                if self._plan is not None:
+                    self._finish(result)
+                await worker.join(self._join_time())
+            return result
+        finally:
+            task.cancel()
+            self._let_go(task, worker)
+
+    async def _supervise(self, task: asyncio.Task[ToolUseResult], prepared: PreparedCall) -> None:
+        """Wait for the tool, obey the reasons to stop, give up when the plan says so."""
+        loop = asyncio.get_running_loop()
+        alarm = loop.call_later(self._limit, self.request_stop, CancelReason.TIMEOUT)
+        interrupt = prepared.tool.get_interrupt_behavior()
+        cancelled = False
+        try:
+            while not task.done():
+                while self._reasons:
+                    reason = self._reasons.popleft()
+                    self._obey(reason, react(reason, self.safe, interrupt))
+                plan = self._plan
+                if plan is not None and not cancelled and loop.time() >= plan.cancel_at:
+                    cancelled = task.cancel()
+                if plan is not None and loop.time() >= plan.give_up_at:
+                    await asyncio.sleep(0)
+                    return
+                await self._wait(task, _next_moment(plan, cancelled))
+        finally:
+            alarm.cancel()
+
+    def _obey(self, reason: CancelReason, reaction: Reaction) -> None:
+        if reaction is Reaction.CONTINUE:
+            return
+        self._signal.trip(reason)
+        if self._plan is not None:
+            return
+        now = asyncio.get_running_loop().time()
+        self._plan = plan_stop(reaction, reason, now, self._scope.limits)
+        if reason is CancelReason.TIMEOUT:
+            self._finish(self._timed_out())
+
+    async def _wait(self, task: asyncio.Task[ToolUseResult], moment: float | None) -> None:
+        """Until the tool is done, a reason to stop came, or the moment is there."""
+        self._poked.clear()
+        poke = asyncio.create_task(self._poked.wait())
+        seconds = None if moment is None else moment - asyncio.get_running_loop().time()
+        try:
+            await asyncio.wait((task, poke), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            poke.cancel()
+
+    def _result_of(self, task: asyncio.Task[ToolUseResult], worker: CallWorker) -> ToolUseResult:
+        if task.done() and not task.cancelled():
+            return task.result()
+        if self._plan is None:
+            return results.failed(self._use, "the tool was cancelled from within")
+        seconds = self._elapsed()
+        if self._join_time() == 0 and (worker.busy or not task.done()):
+            return results.abandoned(self._use, seconds, self._plan.reason)
+        return results.stopped(self._use, seconds, self._plan.reason)
+
+    def _let_go(self, task: asyncio.Task[ToolUseResult], worker: CallWorker) -> None:
+        busy = worker.close()
+        if busy or not task.done():
+            log.warning("call %s (%s) was abandoned", self._use.id, self._use.name)
+            self._scope.on_abandoned(None if task.done() else task)
+
+    def _join_time(self) -> float:
+        if self._plan is None:
+            return self._scope.limits.join
+        return max(0.0, self._plan.give_up_at - asyncio.get_running_loop().time())
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """The value of ``work``; None when a stop was asked for first (work is then undone)."""
+        if self._reasons:
+            work.close()
+            return None
+        task = asyncio.create_task(work)
+        poke = asyncio.create_task(self._poked.wait())
+        try:
+            await asyncio.wait((task, poke), return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                self._skip_if_stopped()
+                task.cancel()
+                await asyncio.wait((task,), timeout=self._scope.limits.join)
+                if not task.done():
+                    self._scope.on_abandoned(task)
+        finally:
+            poke.cancel()
+            task.cancel()
+        return task.result() if task.done() and not task.cancelled() else None
+
+    def _skip_if_stopped(self) -> bool:
+        if not self._reasons:
+            return False
+        reason = self._reasons[0]
+        self._signal.trip(reason)
+        if reason is CancelReason.TIMEOUT:
+            self._finish(self._timed_out())
+        else:
+            self._finish(results.skipped(self._use, reason))
+        return True
+
+    async def _guarded(self, stage: Callable[[], Awaitable[T | None]]) -> T | ToolUseResult:
+        try:
+            value = await stage()
+        except Exception as error:
+            # Isolation wall: whatever a tool or the permission stage raises is this call's alone.
+            log.warning("call %s (%s) raised", self._use.id, self._use.name, exc_info=True)
+            return results.raised(self._use, error)
+        if value is None:
+            return results.failed(self._use, "no result was returned")
+        return value
+
+    def _timed_out(self) -> ToolUseResult:
+        if self._started is not None and self._elapsed() >= self._limit:
+            return results.call_timed_out(self._use, self._limit)
+        limit = self._scope.config.timeout_per_batch
+        return results.batch_timed_out(self._use, limit, self._started is not None)
+
+    def _elapsed(self) -> float:
+        assert self._started is not None
+        return asyncio.get_running_loop().time() - self._started
+
+    def _batch_call(self) -> BatchCall:
+        batch = self._scope.batch
+        return BatchCall(
+            tool_use=self._use,
+            batch_id=batch.batch_id,
+            step=batch.step,
+            index=self._index,
+            count=len(batch.uses),
+            signal=self._signal,
+            announce=self._announce,
+            progress=self._progress_from_any_thread(),
+        )
+
+    def _announce(self, phase: CallPhase) -> None:
+        if self.result is not None or phase is self._phase:
+            return
+        self._phase = phase
+        self._pause_clock(
+            phase is CallPhase.ASKING or (phase is CallPhase.RUNNING and not self.safe)
+        )
+        self._scope.emit(ToolPhaseChanged(self._use.id, phase))
+
+    def _pause_clock(self, pause: bool) -> None:
+        if pause and not self._paused_clock:
+            self._scope.clock.pause()
+        elif self._paused_clock and not pause:
+            self._scope.clock.resume()
+        self._paused_clock = pause
+
+    def _progress_from_any_thread(self) -> Callable[[str], None]:
+        loop = asyncio.get_running_loop()
+
+        def emit(note: str) -> None:
+            if self.result is None:
+                self._scope.emit(ToolProgress(self._use.id, note))
+
+        def progress(note: str) -> None:
+            # An abandoned worker may speak after the loop has closed.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(emit, note)
+
+        return progress
+
+    def _finish(self, result: ToolUseResult) -> None:
+        """The first result stands; anything later is discarded (D28)."""
+        if self.result is not None:
+            return
+        duration = 0.0
+        if self._started is not None:
+            self._ended = asyncio.get_running_loop().time()
+            duration = (self._ended - self._started) * 1000
+        self._pause_clock(False)
+        self.result = replace(
+            result,
+            tool_use_id=self._use.id,
+            name=self._use.name,
+            duration_ms=duration,
+            retried=self._retried,
+        )
+        self._scope.emit(ToolResultReady(self._scope.batch.batch_id, self._index, self.result))
+        self._scope.on_result(self.result)
+
+
+def _next_moment(plan: StopPlan | None, cancelled: bool) -> float | None:
+    if plan is None:
+        return None
+    return plan.give_up_at if cancelled else plan.cancel_at

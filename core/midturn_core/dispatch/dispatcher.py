@@ -1,0 +1,170 @@
+"""``ParallelToolDispatcher``: runs the tool uses of one response and gives exactly one result for
+each, in call order (S1.5, S1.42).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Protocol
+
+from midturn_core.dispatch.batch import BatchExecution, BatchResources
+from midturn_core.dispatch.config import MAX_CALLS_PER_BATCH, ToolConcurrencyConfig
+from midturn_core.dispatch.gate import judge
+from midturn_core.dispatch.pool import WorkerPool
+from midturn_core.dispatch.reaction import StopLimits
+from midturn_core.dispatch.runner import BatchSignals, CallRunner, ToolBatch
+from midturn_core.dispatch.slots import Slots
+from midturn_core.dispatch.types import BatchOutcome, GateVerdict
+from midturn_core.events import Emit
+from midturn_core.interrupt import CancelReason
+
+DRAIN_SECONDS = 30.0
+"""How long ``close`` waits for batches on their way (S1.48)."""
+
+
+class ParallelToolDispatcher(Protocol):
+    """Gate, distribution and reordering of the calls of one batch.
+
+    The main agent and its subagents may share one: the cap on running tools is then common to
+    them (S1.6, S1.7). It belongs to one event loop, and so do its methods.
+    """
+
+    async def dispatch(
+        self, batch: ToolBatch, runner: CallRunner, emit: Emit, signals: BatchSignals
+    ) -> BatchOutcome:
+        """Run a batch. Returns when nothing of it runs any more, except calls that were abandoned
+        after their limit (D28). Cancelling it cuts the batch, joins it and raises again.
+        """
+        ...
+
+    def cancel_call(self, tool_use_id: str) -> bool:
+        """Cut one call that has no result yet; False when there is none of this id."""
+        ...
+
+
+class DefaultParallelToolDispatcher:
+    """Runs batches that pass the gate on a bounded pool of daemon workers, others in order.
+
+    The pool is created by the first parallel batch and ends when parallel is switched off or the
+    dispatcher is closed. A batch in order takes no slot of it: a call may run a subagent whose
+    batches need slots themselves.
+    """
+
+    def __init__(
+        self, config: ToolConcurrencyConfig | None = None, limits: StopLimits | None = None
+    ) -> None:
+        self._config = config if config is not None else ToolConcurrencyConfig()
+        self._limits = limits if limits is not None else StopLimits()
+        self._slots = Slots(self._config.max_concurrency)
+        self._pool: WorkerPool | None = None
+        self._io_worker: WorkerPool | None = None
+        self._running: set[BatchExecution] = set()
+        self._orphans: set[asyncio.Task[object]] = set()
+        self._abandoned = 0
+        self._closed = False
+
+    @classmethod
+    def sequential(cls) -> DefaultParallelToolDispatcher:
+        """One call at a time, no pool (S1.43)."""
+        return cls(ToolConcurrencyConfig.off())
+
+    @property
+    def config(self) -> ToolConcurrencyConfig:
+        return self._config
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def abandoned(self) -> int:
+        """Calls since the start that outlived their limit and could not be joined (D28)."""
+        return self._abandoned
+
+    def configure(self, config: ToolConcurrencyConfig) -> None:
+        """Use other settings from the next batch on; batches on their way keep theirs."""
+        self._config = config
+        self._end_idle_pool()
+
+    def judge(self, batch: ToolBatch) -> GateVerdict:
+        """How this batch would run now."""
+        uses = batch.uses[:MAX_CALLS_PER_BATCH]
+        return judge(uses, batch.registry, self._config, self._closed)
+
+    async def dispatch(
+        self, batch: ToolBatch, runner: CallRunner, emit: Emit, signals: BatchSignals
+    ) -> BatchOutcome:
+        """See ``ParallelToolDispatcher.dispatch``."""
+        verdict = self.judge(batch)
+        resources = self._lend(verdict)
+        execution = BatchExecution(batch, runner, emit, verdict, resources)
+        self._running.add(execution)
+        try:
+            return await execution.execute(signals)
+        finally:
+            self._running.discard(execution)
+            self._abandoned += execution.abandoned
+            self._end_idle_pool()
+
+    def cancel_call(self, tool_use_id: str) -> bool:
+        """See ``ParallelToolDispatcher.cancel_call``."""
+        return any(execution.cancel_call(tool_use_id) for execution in list(self._running))
+
+    async def close(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Let batches on their way finish for ``seconds``, cut what is left, end the workers.
+
+        Later batches run in order; that is no error (S1.51). May be called again.
+        """
+        self._closed = True
+        if not await self._drained(seconds):
+            for execution in self._running:
+                execution.stop(CancelReason.SHUTDOWN)
+            await self._drained(self._limits.join)
+        for pool in (self._pool, self._io_worker):
+            if pool is not None:
+                pool.stop()
+        self._pool = self._io_worker = None
+
+    async def __aenter__(self) -> DefaultParallelToolDispatcher:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def _lend(self, verdict: GateVerdict) -> BatchResources:
+        if verdict.parallel:
+            self._slots.resize(self._config.max_concurrency)
+            if self._pool is None:
+                self._pool = WorkerPool.for_dispatch(self._config.max_concurrency)
+            self._pool.resize(self._config.max_concurrency)
+        elif self._io_worker is None:
+            self._io_worker = WorkerPool.for_io()
+        pool = self._pool if verdict.parallel else self._io_worker
+        assert pool is not None
+        return BatchResources(self._config, self._limits, self._slots, pool, self._keep)
+
+    def _keep(self, task: asyncio.Task[object]) -> None:
+        self._orphans.add(task)
+        task.add_done_callback(self._orphans.discard)
+
+    def _end_idle_pool(self) -> None:
+        in_use = any(execution.verdict.parallel for execution in self._running)
+        if self._pool is not None and not self._config.enabled and not in_use:
+            self._pool.stop()
+            self._pool = None
+
+    async def _drained(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                while self._running:
+                    await next(iter(self._running)).finished.wait()
+                    await asyncio.sleep(0)
+        except TimeoutError:
+            return False
+        return True

@@ -1,0 +1,59 @@
+"""What a batch took, and what it would have taken the other way (D20, D34, S4.2). Pure."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+from midturn_core.dispatch.config import ToolConcurrencyConfig
+from midturn_core.dispatch.types import BatchReport, CallReport, GateVerdict
+
+
+def build_report(
+    batch_id: str,
+    verdict: GateVerdict,
+    calls: Sequence[CallReport],
+    config: ToolConcurrencyConfig,
+) -> BatchReport:
+    """Only calls whose tool ran count towards the times."""
+    ran = [call for call in calls if call.started is not None]
+    durations = [call.duration_ms for call in ran]
+    return BatchReport(
+        batch_id=batch_id,
+        verdict=verdict,
+        calls=tuple(calls),
+        wall_ms=_wall_ms(ran),
+        sequential_ms=sum(durations),
+        parallel_ms=replay(durations, config),
+    )
+
+
+def replay(durations: Sequence[float], config: ToolConcurrencyConfig) -> float:
+    """How long calls of these durations take together, started in order as slots come free.
+
+    One batch alone holds at most ``per_batch_max`` of the ``max_concurrency`` slots.
+    """
+    slots = min(config.batch_slots, config.max_concurrency)
+    free_at = [0.0] * slots
+    end = 0.0
+    for duration in durations:
+        done = heapq.heappop(free_at) + duration
+        heapq.heappush(free_at, done)
+        end = max(end, done)
+    return end
+
+
+def time_one_by_one(model_time: float, durations: Sequence[float]) -> float:
+    """T_seq = (n+1)M + sum(t_i): the model is asked again after each call (S4.2)."""
+    return (len(durations) + 1) * model_time + sum(durations)
+
+
+def time_together(model_time: float, durations: Sequence[float]) -> float:
+    """T_par = 2M + max(t_i): one response asks for all, one answers (S4.2)."""
+    return 2 * model_time + max(durations, default=0.0)
+
+
+def _wall_ms(ran: Sequence[CallReport]) -> float:
+    starts = [call.started for call in ran if call.started is not None]
+    ends = [call.ended for call in ran if call.ended is not None]
+    return (max(ends) - min(starts)) * 1000 if starts and ends else 0.0
