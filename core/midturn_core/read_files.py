@@ -23,8 +23,15 @@ class ReadStamp:
     """Line ranges shown to the model, 1-based and inclusive; empty for a file it wrote."""
 
 
+def content_hasher() -> hashlib.blake2b:
+    """For a file that is hashed block by block; its ``hexdigest()`` equals ``content_hash``."""
+    return hashlib.blake2b(digest_size=16)
+
+
 def content_hash(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    hasher = content_hasher()
+    hasher.update(data)
+    return hasher.hexdigest()
 
 
 class ReadFiles:

@@ -22,18 +22,19 @@ _READ: int = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_N
 _MAX_NAMES_LOOKED_AT = 5_000
 _MAX_HINTS = 3
 _ALIKE = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
+_LINK = "is a link that leads to itself, or that changed meanwhile"
 _KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-    (stat.S_ISLNK, "a link"),
+    (stat.S_ISDIR, "is a folder, not a file; Glob or Bash can list what is in it"),
+    (stat.S_ISFIFO, "is a named pipe, not a regular file; it was not opened"),
+    (stat.S_ISSOCK, "is a socket, not a regular file; it was not opened"),
+    (stat.S_ISCHR, "is a device, not a regular file; it was not opened"),
+    (stat.S_ISBLK, "is a device, not a regular file; it was not opened"),
+    (stat.S_ISLNK, _LINK),
 )
 
 
 class FileProblem(Exception):
-    """A path cannot be used as asked. ``str(problem)`` is one sentence for the model."""
+    """A path cannot be used as asked. ``str(problem)`` follows the path to make a sentence."""
 
 
 def check_path_text(field: str, path: str) -> None:
@@ -158,17 +159,16 @@ def open_regular(path: Path) -> int:
 
 
 def _require_regular(status: os.stat_result) -> None:
-    if stat.S_ISREG(status.st_mode):
-        return
-    kind = next((word for is_kind, word in _KINDS if is_kind(status.st_mode)), "no regular file")
-    raise FileProblem(kind)
+    if not stat.S_ISREG(status.st_mode):
+        mode = status.st_mode
+        raise FileProblem(next(text for is_kind, text in _KINDS if is_kind(mode)))
 
 
 def explain(error: OSError | FileProblem, path: str, access: PathAccess, workspace: Path) -> str:
     """One sentence for the model: why ``path`` could not be used, with near names if missing."""
     match error:
         case FileProblem():
-            return _explain_kind(path, str(error))
+            return f"{path} {error}."
         case FileNotFoundError():
             return _explain_missing(path, access, workspace)
         case NotADirectoryError():
@@ -178,14 +178,6 @@ def explain(error: OSError | FileProblem, path: str, access: PathAccess, workspa
         case _:
             reason = os.strerror(error.errno) if error.errno else str(error)
             return f"{path}: {reason}."
-
-
-def _explain_kind(path: str, kind: str) -> str:
-    if kind == "a folder":
-        return f"{path} is a folder, not a file. To see what is in it, list it with Glob or Bash."
-    if kind == "a link":
-        return f"{path} is a link that leads to itself or was changed meanwhile."
-    return f"{path} is {kind}, not a regular file; nothing was read from it."
 
 
 def _explain_missing(path: str, access: PathAccess, workspace: Path) -> str:

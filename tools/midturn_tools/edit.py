@@ -1,0 +1,164 @@
+"""Edit: exact text of a file the agent has read becomes another text; nothing else moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from midturn_core.model.messages import JsonObject
+from midturn_core.permission.access import PathAccess
+from midturn_core.tool import (
+    DEFAULT_TIME_LIMIT,
+    ConcurrencyBehavior,
+    InterruptBehavior,
+    InvalidInputError,
+    ToolContext,
+    ToolResult,
+)
+from midturn_tools._change import ExistingFile, load, save, was_removed
+from midturn_tools._diff import describe_change
+from midturn_tools._input import check_input, flag, text
+from midturn_tools._paths import FileProblem, check_file_path, explain, path_access, short_path
+from midturn_tools._replace import Mismatch, Replaced, replace_text
+from midturn_tools._text import (
+    TextFormat,
+    UnencodableError,
+    check_encodable,
+    encode,
+    known_encodings,
+)
+
+_DESCRIPTION = """\
+Replaces exact text in a file that was read in this conversation and has not changed since. \
+old_string must stand for one place in the file, blanks and indentation included, without the line \
+numbers that Read shows; replace_all changes every place instead. A line break matches whichever \
+line end the file uses. Encoding, byte order mark, line ends and permissions of the file stay as \
+they are. An empty old_string makes a new file, or fills an empty one."""
+
+_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "file_path": {
+            "type": "string",
+            "description": "The file: absolute, below ~, or relative to the workspace.",
+        },
+        "old_string": {"type": "string", "description": "The text to replace, exactly."},
+        "new_string": {"type": "string", "description": "The text to put there; may be empty."},
+        "replace_all": {
+            "type": "boolean",
+            "description": "Replace every occurrence; false when not given.",
+        },
+    },
+    "required": ["file_path", "old_string", "new_string"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    path: str
+    old: str
+    new: str
+    every: bool
+
+
+class EditTool:
+    """Edits text files. ``fallbacks`` are encodings to try when a file is not UTF-8."""
+
+    name = "Edit"
+    description = _DESCRIPTION
+    input_schema = _SCHEMA
+
+    def __init__(self, fallbacks: Sequence[str] = ()) -> None:
+        self._fallbacks = known_encodings(fallbacks)
+
+    def get_concurrency_behavior(self) -> ConcurrencyBehavior:
+        return ConcurrencyBehavior.SEQUENTIAL
+
+    def get_interrupt_behavior(self) -> InterruptBehavior:
+        return InterruptBehavior.NON_INTERRUPTIBLE
+
+    def time_limit(self, tool_input: JsonObject) -> float | None:
+        return DEFAULT_TIME_LIMIT
+
+    def validate(self, tool_input: JsonObject) -> None:
+        check_input(tool_input, _SCHEMA)
+        check_file_path("file_path", text(tool_input, "file_path"))
+        if text(tool_input, "old_string") == text(tool_input, "new_string"):
+            raise InvalidInputError("old_string and new_string are the same: nothing would change")
+
+    def describe(self, tool_input: JsonObject) -> str:
+        return short_path(text(tool_input, "file_path"))
+
+    def access(self, tool_input: JsonObject, context: ToolContext) -> Sequence[PathAccess]:
+        return (path_access(text(tool_input, "file_path"), context, writes=True),)
+
+    async def run(self, tool_input: JsonObject, context: ToolContext) -> ToolResult:
+        request = _Request(
+            path=text(tool_input, "file_path"),
+            old=text(tool_input, "old_string"),
+            new=text(tool_input, "new_string"),
+            every=flag(tool_input, "replace_all"),
+        )
+        return await context.run_blocking(partial(self._edit, request, context))
+
+    def _edit(self, request: _Request, context: ToolContext) -> ToolResult:
+        access = path_access(request.path, context, writes=True)
+        try:
+            existing = load(access, context, self._fallbacks)
+            if existing is None:
+                return _create(request, access, context)
+            return _replace(request, existing, access, context)
+        except (Mismatch, UnencodableError) as error:
+            return ToolResult(error=f"{request.path}: {error} Nothing was changed.")
+        except (OSError, FileProblem) as error:
+            return ToolResult(error=explain(error, request.path, access, context.workspace))
+
+
+def _create(request: _Request, access: PathAccess, context: ToolContext) -> ToolResult:
+    if request.old:
+        if was_removed(access, context):
+            raise FileProblem("was removed since it was last read")
+        raise FileNotFoundError(request.path)
+    plain = TextFormat()
+    check_encodable(request.new, plain)
+    save(access, encode(request.new, plain), None, context)
+    change = describe_change(request.path, "", request.new)
+    return ToolResult(
+        f"Created {request.path}.", summary=f"created, +{change.detail.added}", detail=change.detail
+    )
+
+
+def _replace(
+    request: _Request, existing: ExistingFile, access: PathAccess, context: ToolContext
+) -> ToolResult:
+    before, form = existing.decoded.text, existing.decoded.format
+    replaced = _replaced(request, before)
+    check_encodable(request.new, form)
+    save(access, encode(replaced.text, form), existing, context)
+    change = describe_change(request.path, before, replaced.text)
+    added, removed = change.detail.added, change.detail.removed
+    return ToolResult(
+        _report(request.path, replaced, existing, change.region),
+        summary=f"+{added} -{removed}",
+        detail=change.detail,
+    )
+
+
+def _replaced(request: _Request, before: str) -> Replaced:
+    if request.old:
+        return replace_text(before, request.old, request.new, every=request.every)
+    if before:
+        raise Mismatch("An empty old_string is for a new or an empty file; this one has content.")
+    return Replaced(request.new, 1, 0)
+
+
+def _report(path: str, replaced: Replaced, existing: ExistingFile, region: str) -> str:
+    places = "1 replacement" if replaced.count == 1 else f"{replaced.count:,} replacements"
+    notes = ""
+    if replaced.skipped:
+        notes += f" {replaced.skipped:,} further places end inside a combined character and stay."
+    if existing.other_names:
+        notes += " The file has another name (a hard link), which keeps the old content."
+    return f"Edited {path}: {places}.{notes} It now reads:\n\n{region}"

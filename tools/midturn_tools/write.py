@@ -1,0 +1,132 @@
+"""Write: a whole file at once, new or in place of one that the agent has read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from midturn_core.model.messages import JsonObject
+from midturn_core.permission.access import PathAccess
+from midturn_core.tool import (
+    DEFAULT_TIME_LIMIT,
+    ConcurrencyBehavior,
+    InterruptBehavior,
+    ToolContext,
+    ToolResult,
+)
+from midturn_tools._change import ExistingFile, load, save
+from midturn_tools._diff import describe_change
+from midturn_tools._input import check_input, text
+from midturn_tools._paths import FileProblem, check_file_path, explain, path_access, short_path
+from midturn_tools._text import (
+    DecodedText,
+    TextFormat,
+    UnencodableError,
+    check_encodable,
+    encode,
+    known_encodings,
+)
+
+_DESCRIPTION = """\
+Writes a whole text file. Missing folders are made. An existing file is replaced only when it was \
+read in this conversation and has not changed since; it keeps its permissions, its encoding, its \
+byte order mark and, when all its line ends are of one kind, that kind. A new file is UTF-8 \
+without a byte order mark, exactly as given. Edit is the cheaper way to change a part of a file."""
+
+_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "file_path": {
+            "type": "string",
+            "description": "The file: absolute, below ~, or relative to the workspace.",
+        },
+        "content": {"type": "string", "description": "The whole text of the file."},
+    },
+    "required": ["file_path", "content"],
+    "additionalProperties": False,
+}
+
+
+class WriteTool:
+    """Writes text files. ``fallbacks`` are encodings to try when a file is not UTF-8.
+
+    The rule for an existing file: mode, encoding, byte order mark and uniform line ends stay. A
+    file whose bytes fit no known encoding is replaced by UTF-8, since nothing of it remains.
+    """
+
+    name = "Write"
+    description = _DESCRIPTION
+    input_schema = _SCHEMA
+
+    def __init__(self, fallbacks: Sequence[str] = ()) -> None:
+        self._fallbacks = known_encodings(fallbacks)
+
+    def get_concurrency_behavior(self) -> ConcurrencyBehavior:
+        return ConcurrencyBehavior.SEQUENTIAL
+
+    def get_interrupt_behavior(self) -> InterruptBehavior:
+        return InterruptBehavior.NON_INTERRUPTIBLE
+
+    def time_limit(self, tool_input: JsonObject) -> float | None:
+        return DEFAULT_TIME_LIMIT
+
+    def validate(self, tool_input: JsonObject) -> None:
+        check_input(tool_input, _SCHEMA)
+        check_file_path("file_path", text(tool_input, "file_path"))
+
+    def describe(self, tool_input: JsonObject) -> str:
+        return short_path(text(tool_input, "file_path"))
+
+    def access(self, tool_input: JsonObject, context: ToolContext) -> Sequence[PathAccess]:
+        return (path_access(text(tool_input, "file_path"), context, writes=True),)
+
+    async def run(self, tool_input: JsonObject, context: ToolContext) -> ToolResult:
+        path, content = text(tool_input, "file_path"), text(tool_input, "content")
+        return await context.run_blocking(partial(self._write, path, content, context))
+
+    def _write(self, path: str, content: str, context: ToolContext) -> ToolResult:
+        access = path_access(path, context, writes=True)
+        try:
+            existing = load(access, context, self._fallbacks)
+            kept = existing.decoded if existing else DecodedText("", TextFormat())
+            target = TextFormat(kept.format.encoding, kept.format.bom)
+            wanted = _as_kept(content, kept)
+            check_encodable(wanted, target)
+            data = encode(wanted, target)
+            if existing is not None and existing.data == data:
+                return ToolResult(f"{path} already has exactly this content.", summary="unchanged")
+            save(access, data, existing, context)
+        except UnencodableError as error:
+            return ToolResult(error=f"{path}: {error} Nothing was written.")
+        except (OSError, FileProblem) as error:
+            return ToolResult(error=explain(error, path, access, context.workspace))
+        return _report(path, existing, kept.text, wanted)
+
+
+def _as_kept(content: str, kept: DecodedText) -> str:
+    """The content with the line ends of the file that it replaces, when these are uniform."""
+    if kept.format.bom:
+        content = content.removeprefix("\ufeff")
+    breaks = kept.text.count("\n")
+    pairs = kept.text.count("\r\n")
+    if breaks == 0 or pairs not in (0, breaks):
+        return content
+    with_line_feeds = content.replace("\r\n", "\n")
+    return with_line_feeds if pairs == 0 else with_line_feeds.replace("\n", "\r\n")
+
+
+def _report(path: str, existing: ExistingFile | None, before: str, after: str) -> ToolResult:
+    detail = describe_change(path, before, after).detail
+    if existing is None:
+        lines = "1 line" if detail.added == 1 else f"{detail.added:,} lines"
+        return ToolResult(
+            f"Created {path} with {lines}.", summary=f"created, +{detail.added}", detail=detail
+        )
+    note = ""
+    if existing.other_names:
+        note = " The file has another name (a hard link), which keeps the old content."
+    return ToolResult(
+        f"Replaced {path}: {detail.added:,} lines added, {detail.removed:,} removed.{note}",
+        summary=f"+{detail.added} -{detail.removed}",
+        detail=detail,
+    )
