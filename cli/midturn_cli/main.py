@@ -1,7 +1,76 @@
-"""The entry point."""
+"""The entry point. At its top it imports ``sys`` alone: the way to the input line is short.
 
-from __future__ import annotations
+Exit codes: 0 done, 1 the turn or a check failed, 2 usage or configuration, 130 interrupted,
+143 terminated.
+"""
+
+import sys
 
 
 def main() -> int:
-    return 0
+    """Run ``midturn`` with the arguments of the process, and return its exit code."""
+    try:
+        code = _run(sys.argv[1:])
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return _reader_left()
+
+
+def _run(argv: list[str]) -> int:
+    # Imported here, like everything that is needed on some ways only.
+    from midturn_core.errors import MidturnError
+
+    try:
+        return _dispatch(argv)
+    except MidturnError as error:
+        from midturn_cli.failure import report_failure
+
+        return report_failure(str(error), argv)
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # the outermost wall: a person never sees a traceback
+        from midturn_cli.failure import report_crash
+
+        return report_crash(error)
+
+
+def _dispatch(argv: list[str]) -> int:
+    from midturn_cli.options import Command, parse_quickly
+
+    arguments = parse_quickly(argv)
+    if arguments is None:
+        from midturn_cli.app import parse
+
+        arguments = parse(argv)
+    if arguments is None:
+        return 0
+    match arguments.command:
+        case Command.DOCTOR:
+            from midturn_cli import doctor
+
+            return doctor.run(arguments)
+        case Command.CONFIG:
+            from midturn_cli import config_command
+
+            return config_command.run(arguments)
+        case Command.START | Command.DEMO:
+            from midturn_cli import launch
+
+            return launch.run(arguments)
+
+
+def _reader_left() -> int:
+    """Whoever read our output is gone (``| head``): end quietly, without a last failing flush."""
+    import os
+
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
