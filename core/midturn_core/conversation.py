@@ -170,11 +170,12 @@ class Conversation:
         journal, self._journal = self._journal, None
         try:
             for change in changes:
-                self._apply(change)
+                self.apply(change)
         finally:
             self._journal = journal
 
-    def _apply(self, change: ConversationChange) -> None:
+    def apply(self, change: ConversationChange) -> None:
+        """Do what the operation of this change does, and record it."""
         match change:
             case UserTextAdded(texts):
                 self.add_user_text(*texts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,8 +37,14 @@ def content_hash(data: bytes) -> str:
 class ReadFiles:
     """A thread-safe map from resolved path to stamp."""
 
-    def __init__(self, stamps: Mapping[Path, ReadStamp] | None = None) -> None:
+    def __init__(
+        self,
+        stamps: Mapping[Path, ReadStamp] | None = None,
+        journal: Callable[[Path, ReadStamp], None] | None = None,
+    ) -> None:
+        """``journal`` is told every recorded stamp, on the recording thread."""
         self._lock = threading.Lock()
+        self._journal = journal
         self._stamps: dict[Path, ReadStamp] = dict(stamps or {})
 
     def record(self, path: Path, stamp: ReadStamp) -> None:
@@ -51,6 +57,8 @@ class ReadFiles:
                 merged = tuple(sorted({*known.lines_seen, *stamp.lines_seen}))
                 stamp = ReadStamp(stamp.content_hash, merged)
             self._stamps[path] = stamp
+        if self._journal is not None:
+            self._journal(path, stamp)
 
     def get(self, path: Path) -> ReadStamp | None:
         """The stamp of a resolved path; None when this context has not read it."""

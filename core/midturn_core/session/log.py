@@ -1,0 +1,195 @@
+"""``SessionLog``: the append-only file of one session.
+
+One write per record, its length checked; a short write is taken back. While the disk refuses, the
+session goes on in memory and the records wait; they are written when it accepts again. Opening
+repairs: a torn end is cut (and saved beside), a bad line is skipped, and both are said.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from midturn_core.errors import SessionError
+from midturn_core.model.messages import JsonObject
+from midturn_core.session.records import NewerVersionError, ReadLog, Record, encode, read_log
+
+try:
+    import fcntl
+except ImportError:  # Windows has no advisory locks; two instances are not told apart there
+    fcntl = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedLog:
+    """A log that was opened, its records, and one sentence per thing the user must know."""
+
+    log: SessionLog
+    records: tuple[Record, ...]
+    warnings: tuple[str, ...]
+
+
+class SessionLog:
+    """Appends records to one file. Thread-safe.
+
+    Args:
+        path: the file; it is created with the first record, readable by the user alone.
+        on_trouble: told once when records cannot be written, and once when they can again.
+    """
+
+    def __init__(
+        self, path: Path, on_trouble: Callable[[str], None] | None = None, next_seq: int = 1
+    ) -> None:
+        self.path = path
+        self.on_trouble = on_trouble
+        self._lock = threading.Lock()
+        self._descriptor: int | None = None
+        self._next_seq = next_seq
+        self._good_end = 0
+        self._waiting: list[bytes] = []
+        self._read_only = False
+
+    @classmethod
+    def open(cls, path: Path) -> OpenedLog:
+        """Read, repair and lock an existing log.
+
+        Raises:
+            SessionError: it cannot be read, a newer release wrote it, or another Midturn has it
+                open.
+        """
+        try:
+            content = path.read_bytes()
+            found = read_log(content)
+        except OSError as error:
+            raise SessionError(f"cannot read the session {path}: {error.strerror}") from error
+        except NewerVersionError as error:
+            raise SessionError(
+                f"the session {path} was written by a newer Midturn ({error}); it was not touched"
+            ) from error
+        log = cls(path, next_seq=max((r.seq for r in found.records), default=0) + 1)
+        warnings = [_sentence(path, found, content)] if found.problems or not content else []
+        warnings += log._take_over(found, content)
+        return OpenedLog(log, found.records, tuple(warnings))
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was recorded yet."""
+        return self._next_seq == 1
+
+    def append(self, kind: str, data: JsonObject) -> None:
+        """Write one record; never raises for a disk that refuses."""
+        with self._lock:
+            self._waiting.append(encode(Record(self._next_seq, kind, data)))
+            self._next_seq += 1
+            trouble = self._flush()
+        if trouble and self.on_trouble is not None:
+            self.on_trouble(trouble)
+
+    def sync(self) -> None:
+        """Wait until what was written is on the disk."""
+        with self._lock:
+            if self._descriptor is not None:
+                with contextlib.suppress(OSError):
+                    os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        self.sync()
+        with self._lock:
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
+
+    def _flush(self) -> str:
+        """Write what waits; returns a sentence when the state of saving changed."""
+        had_trouble = len(self._waiting) > 1
+        try:
+            if self._read_only:
+                raise OSError(0, "the file is read-only")
+            self._ensure_open()
+            while self._waiting:
+                self._write_one(self._waiting[0])
+                del self._waiting[0]
+        except OSError as error:
+            if had_trouble:
+                return ""
+            return f"The session is not being saved: {error.strerror} ({self.path})"
+        return "The session is saved again; nothing is missing." if had_trouble else ""
+
+    def _write_one(self, line: bytes) -> None:
+        assert self._descriptor is not None
+        written = os.write(self._descriptor, line)
+        if written != len(line):
+            os.ftruncate(self._descriptor, self._good_end)
+            raise OSError(28, "the disk is full")
+        self._good_end += written
+
+    def _ensure_open(self) -> None:
+        if self._descriptor is not None:
+            return
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+        descriptor = os.open(self.path, flags, 0o600)
+        if not _lock(descriptor):
+            os.close(descriptor)
+            raise OSError(0, "another Midturn writes to it")
+        self._descriptor = descriptor
+        self._good_end = os.fstat(descriptor).st_size
+
+    def _take_over(self, found: ReadLog, content: bytes) -> list[str]:
+        """Lock the file and cut its torn end; the damaged original is saved beside it."""
+        try:
+            self._ensure_open()
+        except PermissionError:
+            self._read_only = True
+            return [f"The session {self.path} is read-only: what follows is not saved."]
+        except OSError as error:
+            raise SessionError(
+                f"the session {self.path} cannot be opened: {error.strerror}"
+            ) from error
+        assert self._descriptor is not None
+        if found.problems:
+            _save_beside(self.path, content)
+        if found.torn_tail:
+            os.ftruncate(self._descriptor, found.clean_end)
+        elif content and not content.endswith(b"\n"):
+            os.write(self._descriptor, b"\n")
+        self._good_end = os.fstat(self._descriptor).st_size
+        return []
+
+
+def _sentence(path: Path, found: ReadLog, content: bytes) -> str:
+    if not content:
+        return f"The session {path} was empty; it starts anew."
+    return (
+        f"The session file was damaged: {', '.join(found.problems)}. "
+        f"The original is kept as {damaged_copy(path).name}."
+    )
+
+
+def damaged_copy(path: Path) -> Path:
+    """Where the damaged original of a repaired log is kept."""
+    return path.with_name(path.name + ".damaged")
+
+
+def _save_beside(path: Path, content: bytes) -> None:
+    target = damaged_copy(path)
+    with contextlib.suppress(OSError):
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+
+
+def _lock(descriptor: int) -> bool:
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True

@@ -1,0 +1,234 @@
+"""The folder of all sessions: starting one, finding them, resuming one.
+
+A session is one file ``<id>.jsonl``. Its first record says in which folder it began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from midturn_core.conversation import (
+    AssistantAdded,
+    Conversation,
+    ConversationChange,
+    ResultsAdded,
+    UserTextAdded,
+)
+from midturn_core.errors import SessionError
+from midturn_core.ids import new_id
+from midturn_core.model.messages import JsonObject, Outcome, ToolUseResult, Usage
+from midturn_core.read_files import ReadStamp
+from midturn_core.session.codec import (
+    change_from_json,
+    change_to_json,
+    stamp_from_json,
+    stamp_to_json,
+    usage_from_json,
+    usage_to_json,
+)
+from midturn_core.session.log import SessionLog
+from midturn_core.session.records import NewerVersionError, Record, read_log
+
+SUFFIX = ".jsonl"
+PREVIEW_BYTES = 65_536
+LOST_RESULT = (
+    "stopped: the program ended while this call was open; it may or may not have taken effect"
+)
+LOST_MESSAGE = "(A message here was lost when the session file was damaged.)"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A line of the session list."""
+
+    id: str
+    path: Path
+    workspace: str
+    modified: float
+    """Seconds since the epoch, for display and for sorting."""
+    first_prompt: str
+    damaged: bool = False
+
+
+class Session:
+    """One open session: records what changes. Nothing is written before the first change."""
+
+    def __init__(self, session_id: str, log: SessionLog, workspace: Path) -> None:
+        self.id = session_id
+        self.log = log
+        self._workspace = workspace
+
+    def record_change(self, change: ConversationChange) -> None:
+        """The journal of the session's conversation."""
+        self._append(*change_to_json(change))
+
+    def record_stamp(self, path: Path, stamp: ReadStamp) -> None:
+        self._append("read_file", stamp_to_json(path, stamp))
+
+    def record_usage(self, usage: Usage) -> None:
+        """The tokens of one turn."""
+        self._append("usage", usage_to_json(usage))
+
+    def sync(self) -> None:
+        self.log.sync()
+
+    def close(self) -> None:
+        self.log.close()
+
+    def _append(self, kind: str, data: JsonObject) -> None:
+        if self.log.empty:
+            head = {"id": self.id, "workspace": str(self._workspace)}
+            self.log.append("session", {**head, "created": datetime.now().astimezone().isoformat()})
+        self.log.append(kind, data)
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A session as it was: the changes that rebuild it, what it had read, what to tell."""
+
+    session: Session
+    changes: tuple[ConversationChange, ...]
+    stamps: dict[Path, ReadStamp]
+    usage: Usage
+    warnings: tuple[str, ...]
+
+
+class SessionStore:
+    """All sessions of a user, in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def create(self, workspace: Path) -> Session:
+        session_id = f"{datetime.now():%Y%m%d-%H%M%S}-{new_id('x')[2:8]}"
+        return Session(session_id, SessionLog(self.folder / f"{session_id}{SUFFIX}"), workspace)
+
+    def list(self, workspace: Path | None = None) -> list[SessionSummary]:
+        """The newest first; only those of a folder when one is given. A broken file is listed."""
+        found = [_summarise(path) for path in self.folder.glob(f"*{SUFFIX}")]
+        wanted = [s for s in found if workspace is None or s.workspace == str(workspace)]
+        return sorted(wanted, key=lambda summary: summary.modified, reverse=True)
+
+    def latest(self, workspace: Path) -> SessionSummary:
+        """The session of this folder that was used last.
+
+        Raises:
+            SessionError: there is none.
+        """
+        usable = [summary for summary in self.list(workspace) if not summary.damaged]
+        if not usable:
+            raise SessionError(f"there is no earlier session of {workspace}")
+        return usable[0]
+
+    def find(self, text: str) -> SessionSummary:
+        """The session with this id or this beginning of an id.
+
+        Raises:
+            SessionError: none or several fit.
+        """
+        fitting = [summary for summary in self.list() if summary.id.startswith(text)]
+        exact = [summary for summary in fitting if summary.id == text]
+        if len(exact or fitting) != 1:
+            how_many = "no session" if not fitting else f"{len(fitting)} sessions"
+            raise SessionError(f"{how_many} with an id that begins with {text!r}; see /resume")
+        return (exact or fitting)[0]
+
+    def resume(self, summary: SessionSummary, workspace: Path) -> Resumed:
+        """Open a session again; its history is made valid whatever the file lost.
+
+        Raises:
+            SessionError: it cannot be read, is too new, or another Midturn has it open.
+        """
+        opened = SessionLog.open(summary.path)
+        session = Session(summary.id, opened.log, workspace)
+        return _rebuild(session, opened.records, opened.warnings)
+
+
+def _rebuild(session: Session, records: Iterable[Record], warnings: tuple[str, ...]) -> Resumed:
+    changes: list[ConversationChange] = []
+    recorder = Conversation(changes.append)
+    stamps: dict[Path, ReadStamp] = {}
+    usage, unknown, mended = Usage(), 0, 0
+    for record in records:
+        try:
+            if record.type == "read_file":
+                path, stamp = stamp_from_json(record.data)
+                stamps[path] = stamp
+            elif record.type == "usage":
+                usage += usage_from_json(record.data)
+            else:
+                change = change_from_json(record.type, record.data)
+                mended += 0 if change is None else _apply_mending(recorder, change)
+        except ValueError:
+            unknown += 1
+    mended += recorder.close_pending(LOST_RESULT, Outcome.STOPPED)
+    found = [
+        (unknown, "{} record(s) could not be used"),
+        (mended, "{} place(s) where the end of a call or a message was missing were filled in"),
+    ]
+    notes = [text.format(count) for count, text in found if count]
+    told = (*warnings, f"Resuming the session: {'; '.join(notes)}.") if notes else warnings
+    return Resumed(session, tuple(changes), stamps, usage, told)
+
+
+def _apply_mending(conversation: Conversation, change: ConversationChange) -> int:
+    """Apply a change to a history in which records before it may be missing.
+
+    Returns how many stand-ins were needed.
+    """
+    mended = 0
+    if isinstance(change, ResultsAdded):
+        return _apply_results(conversation, change)
+    if isinstance(change, UserTextAdded | AssistantAdded):
+        mended += conversation.close_pending(LOST_RESULT, Outcome.STOPPED)
+    if isinstance(change, AssistantAdded) and not conversation.awaits_model:
+        conversation.add_user_text(LOST_MESSAGE)
+        mended += 1
+    conversation.apply(change)
+    return mended
+
+
+def _apply_results(conversation: Conversation, change: ResultsAdded) -> int:
+    given = {result.tool_use_id: result for result in change.results}
+    pending = conversation.pending
+    missing = sum(use.id not in given for use in pending)
+    if pending:
+        results = [
+            given.get(use.id) or ToolUseResult(use.id, use.name, Outcome.STOPPED, LOST_RESULT)
+            for use in pending
+        ]
+        conversation.add_results(results, change.texts)
+        return missing
+    conversation.add_user_text(*change.texts)
+    return 1
+
+
+def _summarise(path: Path) -> SessionSummary:
+    """What the list shows, from the first records only; a file that cannot be read is marked."""
+    session_id = path.name.removesuffix(SUFFIX)
+    workspace = prompt = ""
+    readable = False
+    try:
+        modified = path.stat().st_mtime
+        with path.open("rb") as file:
+            head = file.read(PREVIEW_BYTES)
+    except OSError:
+        return SessionSummary(session_id, path, "", 0.0, "", damaged=True)
+    for record in _preview(head):
+        readable = True
+        if record.type == "session":
+            workspace = str(record.data.get("workspace", ""))
+        elif isinstance(change := change_from_json(record.type, record.data), UserTextAdded):
+            prompt = change.texts[0] if change.texts else ""
+            break
+    return SessionSummary(session_id, path, workspace, modified, prompt, damaged=not readable)
+
+
+def _preview(head: bytes) -> tuple[Record, ...]:
+    try:
+        return read_log(head).records
+    except NewerVersionError:
+        return ()
