@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 ColorSystem = Literal["standard", "256", "truecolor"]
 
@@ -26,14 +27,25 @@ class Canvas:
     def __init__(self, color_system: ColorSystem | None) -> None:
         self._color_system: ColorSystem | None = color_system
 
-    @property
-    def colored(self) -> bool:
-        return self._color_system is not None
-
     def render(self, renderables: Iterable[RenderableType], width: int) -> str:
         """Whole lines of ANSI text, exactly as Rich prints the renderables one after another."""
         target = io.StringIO()
-        console = Console(
+        console = self._console(target, width)
+        for renderable in renderables:
+            console.print(renderable)
+        return target.getvalue()
+
+    def rows(self, rows: Iterable[Text], width: int) -> list[str]:
+        """One string per row. A row is cut, not wrapped, when it is wider than ``width``."""
+        fitting = [_fitting(row, width) for row in rows]
+        return self.render(fitting, width).split("\n")[:-1]
+
+    def wrap(self, text: Text, width: int) -> list[Text]:
+        """The text as rows of at most ``width`` cells, broken at blanks where possible."""
+        return list(text.wrap(self._console(io.StringIO(), width), max(width, 1), overflow="fold"))
+
+    def _console(self, target: io.StringIO, width: int) -> Console:
+        return Console(
             file=target,
             force_terminal=True,
             width=max(width, 1),
@@ -45,9 +57,13 @@ class Canvas:
             highlight=False,
             emoji=False,
         )
-        for renderable in renderables:
-            console.print(renderable)
-        return target.getvalue()
+
+
+def _fitting(row: Text, width: int) -> Text:
+    row = row.copy()
+    row.no_wrap = True
+    row.truncate(max(width, 1), overflow="ellipsis")
+    return row
 
 
 def trimmed(text: str) -> str:

@@ -22,3 +22,8 @@ def cut(text: str, width: int) -> str:
 def wrap_hard(line: str, width: int) -> list[str]:
     """One line as rows of at most ``width`` cells, broken anywhere: nothing is left out."""
     return chop_cells(line, max(width, 2)) or [""]
+
+
+def cell_width(text: str) -> int:
+    """How many terminal cells the text takes."""
+    return len(text) if text.isascii() else cell_len(text)

@@ -84,10 +84,17 @@ class MarkdownStream:
         self._parse_again = 0.0
         self._tail_again = 0.0
         self._tail_width = 0
+        self._tail_behind = False
         self._tail_rows: list[str] = []
+
+    @property
+    def tail_behind(self) -> bool:
+        """Text came since the tail was rendered last: it should be asked for again."""
+        return self._tail_behind
 
     def feed(self, text: str) -> None:
         self._fresh.append(text)
+        self._tail_behind = True
         self._new_line_came = self._new_line_came or "\n" in text
 
     def take(self, *, at_once: bool = False) -> list[MarkdownPiece]:
@@ -101,6 +108,9 @@ class MarkdownStream:
             return []
         self._new_line_came = False
         pieces = self._final_pieces(ended=False)
+        if pieces:
+            # What is final must not be shown a second time in the tail.
+            self._tail_again = 0.0
         ended = self._clock()
         self._parse_again = ended + COST_FACTOR * (ended - started)
         return pieces
@@ -118,6 +128,7 @@ class MarkdownStream:
         if started >= self._tail_again or width != self._tail_width:
             self._tail_rows = self._render_tail(canvas, width, code_theme)
             self._tail_width = width
+            self._tail_behind = False
             ended = self._clock()
             self._tail_again = ended + COST_FACTOR * (ended - started)
         return self._tail_rows[-max_rows:] if max_rows > 0 else []

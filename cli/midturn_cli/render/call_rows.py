@@ -1,0 +1,196 @@
+"""Rows of tool calls: finished blocks, panels, live rows, diffs and other details."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import assert_never
+
+from rich.text import Text
+
+from midturn_cli.render.blocks import (
+    CallBlock,
+    CallInfo,
+    CallResult,
+    LiveCall,
+    PanelFooter,
+    PanelTitle,
+)
+from midturn_cli.render.cells import cell_width, cut, wrap_hard
+from midturn_cli.render.theme import Theme
+from midturn_cli.render.words import duration, elapsed, panel_footer, panel_title, sign, what_if
+from midturn_core.events import CallPhase
+from midturn_core.model.messages import DiffDetail, Outcome, OutputDetail, TodoDetail, ToolDetail
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+SPINNER_HZ = 10
+MAX_DIFF_ROWS = 40
+MAX_OUTPUT_ROWS = 10
+RULE = "│ "
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_TODO_SIGNS = {"completed": "[x]", "in_progress": "[>]"}
+
+
+def spinner(now: float) -> str:
+    """A one-cell glyph that depends on time alone."""
+    return SPINNER[int(now * SPINNER_HZ) % len(SPINNER)]
+
+
+def call_rows(block: CallBlock, theme: Theme, width: int) -> list[Text]:
+    """A finished call: a row of a panel (S3.12, S3.13) or a block of its own (S3.14)."""
+    if block.in_panel:
+        return [
+            Text.assemble((RULE, theme.panel), row)
+            for row in _panel_call(block, theme, width - len(RULE))
+        ]
+    result = block.result
+    rows = [_head(block.call, result, theme, width, in_panel=False)]
+    finding = result.error or result.summary
+    if finding:
+        style = theme.bad if result.error else theme.dim
+        arrow = Text.assemble(("  → ", theme.dim), (cut(finding, width - 5), style))
+        rows.append(arrow)
+    return [*rows, *_indented(detail_rows(result.detail, theme, width - 4), 4)]
+
+
+def _panel_call(block: CallBlock, theme: Theme, width: int) -> Iterator[Text]:
+    result = block.result
+    yield _head(block.call, result, theme, width, in_panel=True)
+    indent = len(_position(block.call)) + 1
+    if result.error:
+        yield Text.assemble((" " * indent, ""), (cut(result.error, width - indent), theme.bad))
+    yield from _indented(detail_rows(result.detail, theme, width - indent), indent)
+
+
+def _head(call: CallInfo, result: CallResult, theme: Theme, width: int, *, in_panel: bool) -> Text:
+    style = theme.good if result.outcome is Outcome.SUCCEEDED else theme.bad
+    suffix = Text.assemble(
+        (f" {sign(result.outcome)}", style), (f" ({duration(result.duration_ms)})", theme.dim)
+    )
+    remarks = [result.summary] if in_panel and not result.error else []
+    if result.outcome not in (Outcome.SUCCEEDED, Outcome.FAILED):
+        remarks.append(result.outcome.value)
+    remarks += ["retried"] if result.retried else []
+    remarks += [result.receipt] if result.receipt else []
+    for remark in filter(None, remarks):
+        suffix.append(f" · {cut(remark, max(width // 3, 12))}", theme.dim)
+    room = max(width - suffix.cell_len, 12)
+    return Text.assemble(label(call, theme, room, in_panel=in_panel), suffix)
+
+
+def label(call: CallInfo, theme: Theme, room: int, *, in_panel: bool) -> Text:
+    """``[2/4] Read: path`` in a panel, ``[Read: path]`` alone; at most ``room`` cells."""
+    before, after = (f"{_position(call)} ", "") if in_panel else ("[", "]")
+    name = cut(f"{call.name}: " if call.title else call.name, room - len(before) - len(after))
+    title = cut(call.title, room - len(before) - len(after) - cell_width(name))
+    return Text.assemble((before, theme.dim), (name, theme.accent), title, (after, theme.dim))
+
+
+def _position(call: CallInfo) -> str:
+    return f"[{call.index + 1}/{call.count}]"
+
+
+def panel_title_row(block: PanelTitle, theme: Theme) -> Text:
+    return Text.assemble((RULE, theme.panel), (panel_title(block), "bold"))
+
+
+def panel_footer_rows(block: PanelFooter, theme: Theme) -> list[Text]:
+    total, sequential = panel_footer(block)
+    rows = [
+        Text.assemble((RULE, theme.panel), total),
+        Text.assemble((RULE, theme.panel), (sequential, theme.dim)),
+    ]
+    if hint := what_if(block):
+        rows.append(Text(hint, theme.dim))
+    return rows
+
+
+def live_call_row(live: LiveCall, theme: Theme, width: int, now: float) -> Text:
+    """A call in the live region: a spinner and what it does, or its result while it is held."""
+    in_panel = live.call.count >= 2
+    if live.result is not None:
+        mark = sign(live.result.outcome)
+        suffix = f" ({duration(live.result.duration_ms)})"
+    elif live.phase is CallPhase.RUNNING:
+        mark = spinner(now)
+        note = f" · {cut(live.note, width // 2)}" if live.note else ""
+        suffix = f" {elapsed(now - live.started)}{note}"
+    else:
+        asks = live.phase is CallPhase.ASKING
+        mark = "?" if asks else "·"
+        suffix = " asks you" if asks else " waiting"
+    room = max(width - 2 - cell_width(suffix), 12)
+    name = label(live.call, theme, room, in_panel=in_panel)
+    return Text.assemble((f"{mark} ", theme.accent), name, (suffix, theme.dim))
+
+
+def detail_rows(
+    detail: ToolDetail | None, theme: Theme, width: int, max_rows: int = MAX_DIFF_ROWS
+) -> list[Text]:
+    """What a tool did, in rows; a cut says how much is missing."""
+    match detail:
+        case None:
+            return []
+        case DiffDetail():
+            rows = list(_diff_rows(detail, theme, width))
+            return _cut_rows(rows, max_rows, theme)
+        case OutputDetail():
+            return _output_rows(detail, theme, width, min(max_rows, MAX_OUTPUT_ROWS))
+        case TodoDetail():
+            return [
+                Text(
+                    f"{_TODO_SIGNS.get(item.status, '[ ]')} {cut(item.text, width - 4)}",
+                    theme.dim if item.status == "completed" else "",
+                )
+                for item in detail.items
+            ]
+        case _:
+            assert_never(detail)
+
+
+def _diff_rows(detail: DiffDetail, theme: Theme, width: int) -> Iterator[Text]:
+    old = new = 0
+    in_hunk = False
+    for line in detail.unified.split("\n"):
+        if hunk := _HUNK.match(line):
+            if in_hunk:
+                yield Text("   ⋮", theme.dim)
+            old, new = int(hunk[1]), int(hunk[2])
+            in_hunk = True
+        elif not in_hunk or not line:
+            continue
+        elif line[0] == "+":
+            yield from _numbered(new, line, theme.added, width)
+            new += 1
+        elif line[0] == "-":
+            yield from _numbered(old, line, theme.removed, width)
+            old += 1
+        else:
+            yield from _numbered(new, line, theme.dim, width)
+            old, new = old + 1, new + 1
+
+
+def _numbered(number: int, line: str, style: str, width: int) -> Iterator[Text]:
+    mark = f"{number:>5} {line[0]} "
+    for row in wrap_hard(line[1:], width - len(mark)):
+        yield Text(f"{mark}{row}".rstrip(), style)
+        mark = " " * len(mark)
+
+
+def _output_rows(detail: OutputDetail, theme: Theme, width: int, max_rows: int) -> list[Text]:
+    tail = detail.tail[-max_rows:]
+    above = detail.lines_total - len(tail)
+    rows = [Text(f"… {above} lines above", theme.dim)] if above > 0 else []
+    return [*rows, *(Text(cut(line, width), theme.dim) for line in tail)]
+
+
+def _cut_rows(rows: list[Text], max_rows: int, theme: Theme) -> list[Text]:
+    if len(rows) <= max_rows:
+        return rows
+    shown = max(max_rows - 1, 0)
+    return [*rows[:shown], Text(f"… {len(rows) - shown} more rows", theme.dim)]
+
+
+def _indented(rows: list[Text], indent: int) -> list[Text]:
+    return [Text.assemble((" " * indent, ""), row) for row in rows]

@@ -1,0 +1,189 @@
+"""The live region: its parts as rows, and how they share the height."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from midturn_cli.render.block_rows import Look, wrap_hard_lines
+from midturn_cli.render.call_rows import detail_rows, live_call_row, spinner
+from midturn_cli.render.cells import cell_width, cut
+from midturn_cli.render.clean import one_line
+from midturn_cli.render.theme import Theme
+from midturn_cli.render.words import elapsed, waits_until
+from midturn_cli.ui_state import Activity, UiState
+from midturn_core.permission.ask import Ask
+
+MAX_TAIL_ROWS = 10
+MAX_TOOL_ROWS = 8
+MAX_QUEUE_ROWS = 3
+MAX_KEY_ROWS = 3
+ASK_RULE = "│ "
+
+
+@dataclass(frozen=True, slots=True)
+class Heights:
+    """How many rows each part gets."""
+
+    tail: int
+    tools: int
+    queue: int
+    ask: int
+    status: int
+
+
+def share_height(wanted: Heights, max_rows: int) -> Heights:
+    """Status and question first, then a row for every part, then as much as there is."""
+    left = max(max_rows, 0)
+    status = min(wanted.status, left)
+    left -= status
+    ask = min(wanted.ask, left)
+    left -= ask
+    wishes = {"tools": wanted.tools, "queue": wanted.queue, "tail": wanted.tail}
+    given = dict.fromkeys(wishes, 0)
+    for name, wish in wishes.items():
+        given[name] = min(wish, 1, left)
+        left -= given[name]
+    for name, wish in wishes.items():
+        more = min(wish - given[name], left)
+        given[name] += more
+        left -= more
+    return Heights(given["tail"], given["tools"], given["queue"], ask, status)
+
+
+def tool_rows(state: UiState, theme: Theme, width: int, now: float) -> list[Text]:
+    """Running calls in start order, ``!`` lines, and what the model is doing."""
+    rows = [live_call_row(call, theme, width, now) for call in state.calls]
+    for line in state.shell_lines:
+        time = elapsed(now - line.started)
+        command = cut(line.command, width - len(time) - 6)
+        rows.append(Text.assemble((f"{spinner(now)} ! ", theme.accent), command, f" {time}"))
+    if state.activity is not None:
+        rows.append(_activity_row(state.activity, theme, width, now))
+    return rows
+
+
+def _activity_row(activity: Activity, theme: Theme, width: int, now: float) -> Text:
+    time = elapsed(now - activity.since)
+    words = {
+        "waiting": f"waiting for the model {time}",
+        "thinking": f"thinking {time}",
+        "writing": f"writing a call of {cut(activity.text, 30)} {time}",
+        "retrying": f"trying again in {max((activity.until or now) - now, 0):.0f}s",
+        "compacting": f"compacting {time}",
+    }[activity.kind]
+    if activity.kind in ("thinking", "retrying") and activity.text.strip():
+        newest = one_line(activity.text.strip().rpartition("\n")[2])
+        words += f" · {cut(newest, max(width - cell_width(words) - 6, 0))}"
+    return Text.assemble((f"{spinner(now)} ", theme.accent), (words, theme.dim))
+
+
+def limited(rows: list[Text], max_rows: int, theme: Theme) -> list[Text]:
+    """The first rows; when some are missing the last row says how many."""
+    if len(rows) <= max_rows:
+        return rows
+    if max_rows <= 0:
+        return []
+    shown = max_rows - 1
+    return [*rows[:shown], Text(f"+{len(rows) - shown} more", theme.dim)]
+
+
+def queue_rows(state: UiState, theme: Theme, width: int, max_rows: int) -> list[Text]:
+    """The newest waiting inputs in delivery order, each with its tier and when it goes."""
+    rows: list[Text] = []
+    for item in state.queue[-MAX_QUEUE_ROWS:]:
+        when = waits_until(item, state.calls, busy=state.busy)
+        tag = f"{item.priority.name:<5} "
+        room = max(width - len(tag) - cell_width(when) - 3, 8)
+        text = cut(one_line(item.input_text), room)
+        rows.append(Text.assemble((tag, theme.accent), text, (f" · {when}", theme.dim)))
+    above = len(state.queue) - len(rows)
+    if above:
+        rows.insert(0, Text(f"+{above} more", theme.dim))
+    if len(rows) > max_rows > 0:
+        left_out = len(state.queue) - (max_rows - 1)
+        newest = rows[len(rows) - (max_rows - 1) :]
+        rows = [Text(f"+{left_out} more", theme.dim), *newest]
+    return rows[:max_rows] if max_rows > 0 else []
+
+
+@dataclass(frozen=True, slots=True)
+class AskView:
+    """A question and what decides how it looks."""
+
+    ask: Ask
+    waiting: int
+    """How many questions wait behind it."""
+    armed: bool
+    draft_empty: bool
+
+
+def ask_rows(view: AskView, look: Look, width: int, max_rows: int) -> list[Text]:
+    """The question in at most ``max_rows`` rows: title and keys always, the body cut last."""
+    if max_rows <= 0:
+        return []
+    keys = _key_rows(view, look, width, max_rows)
+    title = _ask_title(view, look.theme, width)
+    if max_rows <= len(keys):
+        return keys[:max_rows]
+    room = max_rows - 1 - len(keys)
+    reason = _reason_rows(view.ask, look.theme, width) if room >= 3 else []
+    body = _ask_body(view.ask, look, width, room - len(reason))
+    return [title, *body, *reason, *keys]
+
+
+def _ask_title(view: AskView, theme: Theme, width: int) -> Text:
+    ask = view.ask
+    remarks = [f"{ask.index + 1} of {ask.count}"] if ask.count > 1 else []
+    if view.waiting:
+        remarks.append("1 more waits" if view.waiting == 1 else f"{view.waiting} more wait")
+    suffix = f"  ({', '.join(remarks)})" if remarks else ""
+    title = cut(ask.title, max(width - len(suffix) - 2, 10))
+    return Text.assemble(("? ", theme.ask), (title, theme.ask), (suffix, theme.dim))
+
+
+def _reason_rows(ask: Ask, theme: Theme, width: int) -> list[Text]:
+    return [Text(cut(f"why: {ask.reason}", width), theme.dim)] if ask.reason else []
+
+
+def _ask_body(ask: Ask, look: Look, width: int, room: int) -> list[Text]:
+    """The whole command, path or address, then the change; a cut keeps both ends and counts."""
+    inner = width - len(ASK_RULE)
+    lines = wrap_hard_lines(ask.body.strip("\n"), inner) if ask.body.strip() else []
+    body = [Text(line) for line in lines]
+    detail = detail_rows(ask.detail, look.theme, inner, max_rows=10_000)
+    for_detail = min(len(detail), max(room - len(body), room // 2)) if detail else 0
+    shown = [
+        *_both_ends(body, room - for_detail, look.theme),
+        *_both_ends(detail, for_detail, look.theme),
+    ]
+    return [Text.assemble((ASK_RULE, look.theme.panel), row) for row in shown]
+
+
+def _both_ends(rows: list[Text], room: int, theme: Theme) -> list[Text]:
+    if len(rows) <= room:
+        return rows
+    if room <= 0:
+        return []
+    if room == 1:
+        return [Text(f"… {len(rows)} rows, make the window higher to read them", theme.warning)]
+    last = (room - 1) // 2 or 1
+    first = room - 1 - last
+    left_out = len(rows) - first - last
+    mark = Text(f"… {left_out} rows not shown …", theme.warning)
+    return [*rows[:first], mark, *rows[len(rows) - last :]]
+
+
+def _key_rows(view: AskView, look: Look, width: int, max_rows: int) -> list[Text]:
+    theme = look.theme
+    if not view.armed:
+        return [Text("wait…" if view.draft_empty else "Tab to answer", theme.dim)]
+    rule = view.ask.session_rule
+    session = f" · s this session (allows {rule})" if rule else ""
+    long = Text(f"y once{session} · n no · r no, with a reason", "bold")
+    rows = look.canvas.wrap(long, width)
+    if len(rows) <= min(MAX_KEY_ROWS, max(max_rows - 2, 1)):
+        return rows
+    session = " · s session" if rule else ""
+    return [Text(f"y once{session} · n no · r no + why", "bold")]

@@ -1,0 +1,224 @@
+"""``PlainPresenter``: the same events as plain text, for pipes, ``--plain`` and dumb terminals.
+
+No escape byte is ever written. Answers stream through as they come; whatever else happens waits
+for the end of an answer line, so that no line is torn.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import assert_never
+
+from midturn_cli.render.blocks import (
+    AnswerEnd,
+    AnswerText,
+    Block,
+    CallBlock,
+    EchoBlock,
+    GreetingBlock,
+    NoticeBlock,
+    OutputBlock,
+    PanelFooter,
+    PanelTitle,
+    PromptBlock,
+    RemarkBlock,
+    ShellBlock,
+    TableBlock,
+    ThoughtBlock,
+    TurnEndBlock,
+)
+from midturn_cli.render.clean import one_line
+from midturn_cli.render.words import (
+    duration,
+    panel_footer,
+    panel_title,
+    sign,
+    turn_end,
+    waits_until,
+    what_if,
+)
+from midturn_cli.ui_events import QueueChanged, UiEvent
+from midturn_cli.ui_state import UiState
+from midturn_core.events import AskRequested, NoticeLevel
+from midturn_core.model.messages import DiffDetail, Outcome, OutputDetail, TodoDetail, ToolDetail
+from midturn_core.permission.ask import Ask
+
+_LEVEL_WORDS = {
+    NoticeLevel.INFO: "note",
+    NoticeLevel.WARNING: "warning",
+    NoticeLevel.ERROR: "error",
+}
+_TODO_SIGNS = {"completed": "[x]", "in_progress": "[>]"}
+
+
+class PlainPresenter:
+    """One per session. ``clock`` is monotonic seconds."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._state = UiState(expand_tabs=False)
+        self._mid_line = False
+        self._held: list[str] = []
+        self._queued: set[str] = set()
+
+    @property
+    def state(self) -> UiState:
+        """For reading: questions, calls, whether a turn runs."""
+        return self._state
+
+    def apply(self, event: UiEvent) -> str:
+        """The text to write now; may be empty."""
+        blocks = self._state.apply(event, self._clock())
+        parts = [self._block(block) for block in blocks]
+        if isinstance(event, QueueChanged):
+            parts.append(self._lines(self._newly_queued()))
+        elif isinstance(event, AskRequested):
+            # A question must be readable before it is answered: it may tear a line.
+            parts.append(self._broken_line() + _text(_ask_lines(self._state.asks[-1])))
+        return "".join(parts)
+
+    def _block(self, block: Block) -> str:
+        if isinstance(block, AnswerText):
+            return self._answer(block.text)
+        if isinstance(block, AnswerEnd):
+            return self._broken_line()
+        return self._lines(_block_lines(block))
+
+    def _answer(self, text: str) -> str:
+        if not text:
+            return ""
+        whole, line_end, rest = text.rpartition("\n")
+        self._mid_line = bool(rest)
+        if not line_end:
+            return text
+        held, self._held = self._held, []
+        return f"{whole}\n{_text(held)}{rest}"
+
+    def _broken_line(self) -> str:
+        line_end = "\n" if self._mid_line else ""
+        self._mid_line = False
+        held, self._held = self._held, []
+        return line_end + _text(held)
+
+    def _lines(self, lines: list[str]) -> str:
+        if self._mid_line:
+            self._held += lines
+            return ""
+        return _text(lines)
+
+    def _newly_queued(self) -> list[str]:
+        lines: list[str] = []
+        for item in self._state.queue:
+            if item.uuid not in self._queued and (self._state.busy or item.held):
+                when = waits_until(item, self._state.calls, busy=self._state.busy)
+                text = one_line(item.input_text)
+                lines.append(f"queued {item.priority.name} ({when}): {text}")
+        self._queued = {item.uuid for item in self._state.queue}
+        return lines
+
+
+def _text(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _block_lines(block: Block) -> list[str]:
+    match block:
+        case PromptBlock():
+            # What was typed or piped is there already; what waited appears where it went in.
+            where = " · ".join(filter(None, (block.tier, block.point)))
+            return [f"> {block.text} ({where})"] if where else []
+        case EchoBlock() | ThoughtBlock() | AnswerText() | AnswerEnd():
+            return []
+        case CallBlock():
+            return _call_lines(block)
+        case PanelTitle():
+            return [panel_title(block)]
+        case PanelFooter():
+            return [line for line in (*panel_footer(block), what_if(block)) if line]
+        case NoticeBlock():
+            return [f"{_LEVEL_WORDS[block.level]}: {block.text}"]
+        case RemarkBlock():
+            return [block.text]
+        case OutputBlock():
+            return block.text.split("\n")
+        case TableBlock():
+            return _table_lines(block)
+        case ShellBlock():
+            return _shell_lines(block)
+        case GreetingBlock():
+            return _greeting_lines(block)
+        case TurnEndBlock():
+            return [turn_end(block)]
+        case _:
+            assert_never(block)
+
+
+def _call_lines(block: CallBlock) -> list[str]:
+    call, result = block.call, block.result
+    name = f"{call.name}: {call.title}" if call.title else call.name
+    place = f"[{call.index + 1}/{call.count}] {name}" if block.in_panel else f"[{name}]"
+    outcome = "" if result.outcome is Outcome.SUCCEEDED else f" {result.outcome.value}"
+    remarks = "".join(
+        f" · {remark}"
+        for remark in (result.summary, "retried" if result.retried else "", result.receipt)
+        if remark
+    )
+    head = f"{place} {sign(result.outcome)}{outcome} ({duration(result.duration_ms)}){remarks}"
+    error = [f"    {result.error}"] if result.error else []
+    return [head, *error, *(f"    {line}" for line in _detail_lines(result.detail))]
+
+
+def _detail_lines(detail: ToolDetail | None) -> list[str]:
+    match detail:
+        case None:
+            return []
+        case DiffDetail():
+            return detail.unified.rstrip("\n").split("\n")
+        case OutputDetail():
+            above = detail.lines_total - len(detail.tail)
+            return [*([f"… {above} lines above"] if above > 0 else []), *detail.tail]
+        case TodoDetail():
+            return [f"{_TODO_SIGNS.get(item.status, '[ ]')} {item.text}" for item in detail.items]
+        case _:
+            assert_never(detail)
+
+
+def _ask_lines(ask: Ask) -> list[str]:
+    place = f" ({ask.index + 1} of {ask.count})" if ask.count > 1 else ""
+    session = f", s this session (allows {ask.session_rule})" if ask.session_rule else ""
+    return [
+        f"? {ask.title}{place}",
+        *(f"| {line}" for line in ask.body.strip("\n").split("\n") if ask.body.strip()),
+        *(f"| {line}" for line in _detail_lines(ask.detail)),
+        *([f"why: {ask.reason}"] if ask.reason else []),
+        f"y once{session}, n no, r no with a reason",
+    ]
+
+
+def _table_lines(block: TableBlock) -> list[str]:
+    rows = [row for row in (block.header, *block.rows) if any(row)]
+    columns = max((len(row) for row in rows), default=0)
+    widths = [max((len(row[i]) for row in rows if i < len(row)), default=0) for i in range(columns)]
+    lines = [
+        "  ".join(cell.ljust(widths[index]) for index, cell in enumerate(row)).rstrip()
+        for row in rows
+    ]
+    title = [block.title] if block.title else []
+    return [*title, *lines, *([block.footer] if block.footer else [])]
+
+
+def _shell_lines(block: ShellBlock) -> list[str]:
+    lines = block.output.split("\n") if block.output else []
+    if block.exit_code is None:
+        return [*lines, "interrupted"]
+    return [*lines, f"exit code {block.exit_code}"] if block.exit_code else lines
+
+
+def _greeting_lines(block: GreetingBlock) -> list[str]:
+    status = block.status
+    demo = "DEMO · " if status.demo else ""
+    return [
+        f"Midturn {block.version} · {demo}{one_line(status.model)} · {block.folder}",
+        *block.hints,
+    ]

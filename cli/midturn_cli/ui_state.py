@@ -1,0 +1,463 @@
+"""``UiState``: what the screen shows, as a reducer over events. Pure: no I/O, no clock of its own.
+
+``apply`` returns the blocks that became final, in the order in which they belong into the
+transcript. Foreign text is cleaned here, at the border; what blocks and live state hold is safe
+to render. This module does not import Rich: it is needed before the first paint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, assert_never
+
+from midturn_cli.render.blocks import (
+    AnswerEnd,
+    AnswerText,
+    Block,
+    EchoBlock,
+    GreetingBlock,
+    LiveCall,
+    NoticeBlock,
+    OutputBlock,
+    PromptBlock,
+    RemarkBlock,
+    ShellBlock,
+    TableBlock,
+    ThoughtBlock,
+    TurnEndBlock,
+)
+from midturn_cli.render.clean import (
+    StreamCleaner,
+    clean,
+    one_line,
+    reveal,
+    reveal_line,
+    shorten_blank_lines,
+)
+from midturn_cli.render.open_batches import OpenBatches, clean_detail
+from midturn_cli.render.words import delivered, receipt
+from midturn_cli.ui_events import (
+    AnswerReplayed,
+    CommandOutput,
+    CommandTable,
+    Greeting,
+    PromptReplayed,
+    QueueChanged,
+    ShellLineFinished,
+    ShellLineStarted,
+    StatusChanged,
+    StatusInfo,
+    UiEvent,
+    UserEcho,
+)
+from midturn_core.events import (
+    AskAnswered,
+    AskRequested,
+    AskWithdrawn,
+    BatchFinished,
+    BatchStarted,
+    CallPhase,
+    CompactionFinished,
+    CompactionStarted,
+    InputsDelivered,
+    MessageEnded,
+    MessageSuperseded,
+    Notice,
+    NoticeLevel,
+    RetryWaiting,
+    StepStarted,
+    TextDelta,
+    ThinkingDelta,
+    ToolPhaseChanged,
+    ToolProgress,
+    ToolResultReady,
+    ToolUseAnnounced,
+    ToolUseStarted,
+    TurnEnded,
+    TurnEndReason,
+    TurnStarted,
+    UsageChanged,
+)
+from midturn_core.ids import AgentRuntimeId
+from midturn_core.model.messages import StopReason
+from midturn_core.permission.ask import Ask
+from midturn_core.queue.types import QueuedInput
+
+THOUGHT_SHOWN = 500
+"""Characters of the newest thinking that are kept for the live region."""
+
+ActivityKind = Literal["waiting", "thinking", "writing", "retrying", "compacting"]
+
+_TurnEvent: TypeAlias = TurnStarted | StepStarted | InputsDelivered | TurnEnded
+_MessageEvent: TypeAlias = (
+    TextDelta
+    | ThinkingDelta
+    | ToolUseAnnounced
+    | MessageEnded
+    | MessageSuperseded
+    | RetryWaiting
+    | CompactionStarted
+    | CompactionFinished
+)
+_CallEvent: TypeAlias = (
+    BatchStarted
+    | ToolUseStarted
+    | ToolPhaseChanged
+    | ToolProgress
+    | ToolResultReady
+    | BatchFinished
+)
+_AskEvent: TypeAlias = AskRequested | AskAnswered | AskWithdrawn
+_CommandEvent: TypeAlias = (
+    UserEcho
+    | CommandOutput
+    | CommandTable
+    | ShellLineStarted
+    | ShellLineFinished
+    | Greeting
+    | AnswerReplayed
+    | PromptReplayed
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What the model's side is doing while nothing else moves. Times are monotonic seconds."""
+
+    kind: ActivityKind
+    since: float
+    text: str = ""
+    """The newest thinking, the tool being written, or why the request is sent again."""
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShellLine:
+    id: str
+    command: str
+    started: float
+
+
+class UiState:
+    """One per session. Attributes are for reading; ``apply`` alone changes them.
+
+    ``expand_tabs`` False leaves the tabs of answers as they are, for output that is piped on.
+    """
+
+    def __init__(self, *, expand_tabs: bool = True) -> None:
+        self.status: StatusInfo | None = None
+        self.queue: tuple[QueuedInput, ...] = ()
+        self.asks: tuple[Ask, ...] = ()
+        """Open questions, cleaned, oldest first; the first is on screen."""
+        self.activity: Activity | None = None
+        self.shell_lines: tuple[ShellLine, ...] = ()
+        self.busy = False
+        """A turn of the main agent runs."""
+        self.answer_open = False
+        self._batches = OpenBatches()
+        self._expand_tabs = expand_tabs
+        self._cleaner = StreamCleaner(expand_tabs=expand_tabs)
+        self._message_shown = False
+        self._waited: set[str] = set()
+        self._echoed: set[str] = set()
+
+    @property
+    def calls(self) -> tuple[LiveCall, ...]:
+        """Calls whose block is not final, in start order; also finished ones that wait."""
+        return self._batches.calls
+
+    @property
+    def asks_waiting(self) -> int:
+        """Questions behind the one on screen."""
+        shown = {ask.tool_use_id for ask in self.asks}
+        asking = [c for c in self.calls if c.phase is CallPhase.ASKING and c.id not in shown]
+        return max(len(self.asks) - 1, 0) + len(asking)
+
+    @property
+    def animated(self) -> bool:
+        """Something on screen changes with time alone."""
+        running = (c for c in self.calls if c.phase is CallPhase.RUNNING and c.result is None)
+        return self.activity is not None or bool(self.shell_lines) or any(running)
+
+    def apply(self, event: UiEvent, now: float) -> list[Block]:
+        """Take an event at a monotonic time; the blocks that became final by it."""
+        match event:
+            case TurnStarted() | StepStarted() | InputsDelivered() | TurnEnded():
+                return self._turn(event, now)
+            case AskRequested() | AskAnswered() | AskWithdrawn():
+                return self._ask(event)
+            case Notice():
+                return [NoticeBlock(event.level, _readable(event.text))]
+            case QueueChanged() | StatusChanged() | UsageChanged():
+                return self._quiet(event)
+            case (
+                BatchStarted()
+                | ToolUseStarted()
+                | ToolPhaseChanged()
+                | ToolProgress()
+                | ToolResultReady()
+                | BatchFinished()
+            ):
+                return self._call(event, now)
+            case (
+                TextDelta()
+                | ThinkingDelta()
+                | ToolUseAnnounced()
+                | MessageEnded()
+                | MessageSuperseded()
+                | RetryWaiting()
+                | CompactionStarted()
+                | CompactionFinished()
+            ):
+                return self._message(event, now)
+            case _:
+                return self._command(event, now)
+
+    def _turn(self, event: _TurnEvent, now: float) -> list[Block]:
+        match event:
+            case TurnStarted():
+                if not _is_main(event.context_id):
+                    return []
+                self.busy = True
+                self._echoed.clear()
+                return self._prompts(event.inputs, "")
+            case StepStarted():
+                self.activity = Activity("waiting", now)
+                self._message_shown = False
+                return []
+            case InputsDelivered():
+                ended = self._end_message(now)
+                return [*ended, *self._prompts(event.inputs, delivered(event.point, event.step))]
+            case TurnEnded():
+                return self._end_turn(event, now) if _is_main(event.context_id) else []
+            case _:
+                assert_never(event)
+
+    def _end_turn(self, event: TurnEnded, now: float) -> list[Block]:
+        blocks = [*self._end_message(now), *self._batches.abandon()]
+        self.activity = None
+        self.busy = False
+        self.asks = ()
+        if event.reason is not TurnEndReason.DONE or event.error:
+            blocks.append(
+                TurnEndBlock(
+                    event.reason,
+                    event.steps,
+                    event.duration_ms,
+                    one_line(event.error, line_end=" "),
+                    one_line(event.way_out, line_end=" "),
+                )
+            )
+        return blocks
+
+    def _prompts(self, inputs: tuple[QueuedInput, ...], point: str) -> list[Block]:
+        blocks: list[Block] = []
+        for item in inputs:
+            if not _is_main(item.context_id) or item.uuid in self._echoed:
+                continue
+            self._echoed.add(item.uuid)
+            waited = bool(point) or item.uuid in self._waited
+            self._waited.discard(item.uuid)
+            tier = item.priority.name if waited else ""
+            blocks.append(PromptBlock(_readable(item.input_text), tier, point))
+        return blocks
+
+    def _message(self, event: _MessageEvent, now: float) -> list[Block]:
+        match event:
+            case TextDelta():
+                return self._text(event.text, now)
+            case ThinkingDelta():
+                return self._think(event.text, now)
+            case ToolUseAnnounced():
+                ended = self._end_message(now)
+                self.activity = Activity("writing", now, one_line(event.name))
+                return ended
+            case MessageEnded():
+                ended = self._end_message(now)
+                self.activity = None
+                return [*ended, *_cut_remark(event)]
+            case MessageSuperseded():
+                return self._supersede(event, now)
+            case RetryWaiting():
+                reason = one_line(event.reason, line_end=" ")
+                self.activity = Activity("retrying", now, reason, now + event.delay)
+                again = f"trying again in {event.delay:.0f} s ({event.attempt}/{event.attempts})"
+                return [NoticeBlock(NoticeLevel.WARNING, f"The request failed: {reason}; {again}")]
+            case CompactionStarted():
+                self.activity = Activity("compacting", now)
+                return self._close_answer()
+            case CompactionFinished():
+                self.activity = None
+                return [_compaction_block(event)]
+            case _:
+                assert_never(event)
+
+    def _text(self, text: str, now: float) -> list[Block]:
+        thought = self._end_thinking(now)
+        self.activity = None
+        self.answer_open = True
+        self._message_shown = True
+        shown = self._cleaner.feed(text)
+        return [*thought, AnswerText(shown)] if shown else thought
+
+    def _think(self, text: str, now: float) -> list[Block]:
+        ended = self._close_answer()
+        before = self.activity
+        if before is None or before.kind != "thinking":
+            before = Activity("thinking", now)
+        newest = (before.text + clean(text))[-THOUGHT_SHOWN:]
+        self.activity = replace(before, text=newest)
+        return ended
+
+    def _end_thinking(self, now: float) -> list[Block]:
+        if self.activity is None or self.activity.kind != "thinking":
+            return []
+        seconds = now - self.activity.since
+        self.activity = None
+        self._message_shown = True
+        return [ThoughtBlock(seconds)]
+
+    def _close_answer(self) -> list[Block]:
+        if not self.answer_open:
+            return []
+        self.answer_open = False
+        rest = self._cleaner.end()
+        return [AnswerText(rest), AnswerEnd()] if rest else [AnswerEnd()]
+
+    def _end_message(self, now: float) -> list[Block]:
+        return [*self._end_thinking(now), *self._close_answer()]
+
+    def _supersede(self, event: MessageSuperseded, now: float) -> list[Block]:
+        shown = self._message_shown
+        blocks = [*self._end_message(now), *self._batches.abandon()]
+        reason = one_line(event.reason, line_end=" ")
+        if shown or blocks:
+            blocks.append(
+                RemarkBlock(f"↑ superseded, it no longer counts ({reason}); the step starts over")
+            )
+        else:
+            blocks.append(RemarkBlock(f"The step starts over ({reason})"))
+        self.activity = Activity("waiting", now)
+        self._message_shown = False
+        return blocks
+
+    def _call(self, event: _CallEvent, now: float) -> list[Block]:
+        match event:
+            case BatchStarted():
+                ended = self._end_message(now)
+                self.activity = None
+                self._batches.begin(event)
+                return ended
+            case ToolUseStarted():
+                self._batches.start(event, now)
+            case ToolPhaseChanged():
+                self._batches.change_phase(event, now)
+            case ToolProgress():
+                self._batches.progress(event)
+            case ToolResultReady():
+                return self._batches.finish(event)
+            case BatchFinished():
+                return self._batches.close(event)
+            case _:
+                assert_never(event)
+        return []
+
+    def _ask(self, event: _AskEvent) -> list[Block]:
+        others = tuple(ask for ask in self.asks if ask.id != event.ask.id)
+        if isinstance(event, AskRequested):
+            self.asks = (*others, _clean_ask(event.ask))
+            return []
+        self.asks = others
+        if isinstance(event, AskWithdrawn):
+            return []
+        text = one_line(receipt(event.ask, event.reply))
+        if self._batches.answered(event.ask.tool_use_id, text):
+            return []
+        return [RemarkBlock(f"{reveal_line(event.ask.title)}: {text}")]
+
+    def _quiet(self, event: QueueChanged | StatusChanged | UsageChanged) -> list[Block]:
+        match event:
+            case QueueChanged():
+                self.queue = tuple(item for item in event.items if _is_main(item.context_id))
+                # A line typed when idle passes through the queue too, but it did not wait there.
+                self._waited |= {item.uuid for item in self.queue if self.busy or item.held}
+            case StatusChanged():
+                self.status = event.status
+            case UsageChanged():
+                # The session puts what belongs into the status row into StatusChanged.
+                pass
+            case _:
+                assert_never(event)
+        return []
+
+    def _command(self, event: _CommandEvent, now: float) -> list[Block]:
+        match event:
+            case UserEcho():
+                return [EchoBlock(_readable(event.text))]
+            case CommandOutput():
+                return [OutputBlock(_readable(event.text), event.markdown, event.error)]
+            case CommandTable():
+                return [_table(event)]
+            case ShellLineStarted():
+                line = ShellLine(event.id, reveal_line(event.command), now)
+                self.shell_lines = (*self.shell_lines, line)
+                return []
+            case ShellLineFinished():
+                self.shell_lines = tuple(line for line in self.shell_lines if line.id != event.id)
+                return [ShellBlock(_readable(event.output), event.exit_code)]
+            case Greeting():
+                self.status = event.status
+                hints = tuple(one_line(hint) for hint in event.hints)
+                folder = reveal_line(event.folder)
+                return [GreetingBlock(one_line(event.version), folder, event.status, hints)]
+            case AnswerReplayed():
+                text = clean(event.text, expand_tabs=self._expand_tabs)
+                return [*self._close_answer(), AnswerText(text), AnswerEnd()]
+            case PromptReplayed():
+                return [PromptBlock(_readable(event.text))]
+            case _:
+                assert_never(event)
+
+
+def _is_main(context_id: AgentRuntimeId) -> bool:
+    return context_id.agent == "main"
+
+
+def _readable(text: str) -> str:
+    return shorten_blank_lines(clean(text)).strip("\n")
+
+
+def _cut_remark(event: MessageEnded) -> list[Block]:
+    if event.stop_reason is StopReason.MAX_TOKENS:
+        return [RemarkBlock("↑ cut: the answer reached the output limit")]
+    if event.stop_reason is StopReason.CONTEXT_FULL:
+        return [RemarkBlock("↑ cut: the context is full; /compact makes room")]
+    return [RemarkBlock("↑ cut here")] if event.cut else []
+
+
+def _compaction_block(event: CompactionFinished) -> Block:
+    if event.error:
+        error = one_line(event.error, line_end=" ")
+        return NoticeBlock(NoticeLevel.ERROR, f"Compaction failed: {error}")
+    return RemarkBlock(f"Compacted: {event.messages_before} messages → {event.messages_after}")
+
+
+def _clean_ask(ask: Ask) -> Ask:
+    return replace(
+        ask,
+        tool=one_line(ask.tool),
+        title=reveal_line(ask.title),
+        body=reveal(ask.body),
+        reason=reveal_line(ask.reason),
+        session_rule=reveal_line(ask.session_rule),
+        detail=None if ask.detail is None else clean_detail(ask.detail, reveal),
+    )
+
+
+def _table(event: CommandTable) -> TableBlock:
+    return TableBlock(
+        one_line(event.title),
+        tuple(one_line(cell) for cell in event.header),
+        tuple(tuple(one_line(cell) for cell in row) for row in event.rows),
+        one_line(event.footer),
+    )
