@@ -124,30 +124,38 @@ def _text(lines: list[str]) -> str:
 
 def _block_lines(block: Block) -> list[str]:
     match block:
-        case PromptBlock():
-            # What was typed or piped is there already; what waited appears where it went in.
-            where = " · ".join(filter(None, (block.tier, block.point)))
-            return [f"> {block.text} ({where})"] if where else []
         case EchoBlock() | ThoughtBlock() | AnswerText() | AnswerEnd():
             return []
         case CallBlock():
             return _call_lines(block)
-        case PanelTitle():
-            return [panel_title(block)]
-        case PanelFooter():
-            return [line for line in (*panel_footer(block), what_if(block)) if line]
-        case NoticeBlock():
-            return [f"{_LEVEL_WORDS[block.level]}: {block.text}"]
-        case RemarkBlock():
-            return [block.text]
-        case OutputBlock():
-            return block.text.split("\n")
         case TableBlock():
             return _table_lines(block)
         case ShellBlock():
             return _shell_lines(block)
         case GreetingBlock():
             return _greeting_lines(block)
+        case PanelTitle():
+            return [panel_title(block)]
+        case PanelFooter():
+            return [line for line in (*panel_footer(block), what_if(block)) if line]
+        case _:
+            return _sentence_lines(block)
+
+
+def _sentence_lines(
+    block: PromptBlock | NoticeBlock | RemarkBlock | OutputBlock | TurnEndBlock,
+) -> list[str]:
+    match block:
+        case PromptBlock():
+            # What was typed or piped is there already; what waited appears where it went in.
+            where = " · ".join(filter(None, (block.tier, block.point)))
+            return [f"> {block.text} ({where})"] if where else []
+        case NoticeBlock():
+            return [f"{_LEVEL_WORDS[block.level]}: {block.text}"]
+        case RemarkBlock():
+            return [block.text]
+        case OutputBlock():
+            return block.text.split("\n")
         case TurnEndBlock():
             return [turn_end(block)]
         case _:
