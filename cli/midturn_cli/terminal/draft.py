@@ -1,0 +1,142 @@
+"""The draft: what is in the input line, its tier, its pastes, and what Enter makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
+
+from midturn_cli.terminal.pastes import PasteShelf, normalize_line_ends
+
+if TYPE_CHECKING:
+    from midturn_core.queue.types import QueuedInputPriority
+
+SLOW_CHARS = 20_000
+"""Each key in a longer draft takes noticeable time."""
+
+TIER_CYCLE = ("next", "now", "later")
+TIER_MEANINGS = {
+    "now": "redirects at once",
+    "next": "after this step",
+    "later": "after this turn",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What the user entered; ``tier`` None takes the configured meaning of Enter."""
+
+    text: str
+    tier: str | None
+    pasted: bool
+
+    @property
+    def priority(self) -> QueuedInputPriority | None:
+        # Imported at the first line: it would cost a tenth of the start-up time.
+        from midturn_core.queue.types import QueuedInputPriority
+
+        return None if self.tier is None else QueuedInputPriority[self.tier.upper()]
+
+
+def without_lone_surrogates(text: str) -> str:
+    """Bytes that are no UTF-8 arrive as lone surrogates, which nothing downstream can encode."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+class Draft:
+    """Wraps the buffer of the input line."""
+
+    def __init__(self, buffer: Buffer, enter_tier: str) -> None:
+        self.buffer = buffer
+        self._enter_tier = enter_tier
+        self._chosen_tier: str | None = None
+        self._shelf = PasteShelf()
+        self._pasted_start = ""
+
+    @property
+    def empty(self) -> bool:
+        return not self.buffer.text
+
+    @property
+    def text(self) -> str:
+        """The whole text, with its pastes."""
+        return self._shelf.expand(self.buffer.text)
+
+    @property
+    def tier(self) -> str:
+        """The tier that Enter would use while a turn runs."""
+        return self._chosen_tier or self._enter_tier
+
+    def cycle_tier(self) -> None:
+        place = TIER_CYCLE.index(self.tier)
+        self._chosen_tier = TIER_CYCLE[(place + 1) % len(TIER_CYCLE)]
+
+    @property
+    def starts_pasted(self) -> bool:
+        """The first character came from a paste."""
+        start = self._pasted_start
+        return bool(start) and self.buffer.text.startswith(start)
+
+    def paste(self, data: str) -> None:
+        """Insert a paste at the cursor, folded when it is long."""
+        shown = self._shelf.fold(normalize_line_ends(data))
+        if self.buffer.cursor_position == 0 and shown:
+            self._pasted_start = shown
+        self.buffer.insert_text(shown)
+
+    def take_pasted_lines(self, lines: tuple[str, ...]) -> None:
+        """Make one draft of the lines of an unmarked paste."""
+        self.replace("\n".join(lines))
+        self._pasted_start = lines[0] or "\n"
+
+    def append_lines(self, lines: tuple[str, ...]) -> None:
+        """Add lines below the draft."""
+        self.replace("\n".join([self.buffer.text, *lines]))
+
+    def continues(self) -> bool:
+        """Enter after a trailing backslash begins a new line."""
+        document = self.buffer.document
+        line = document.current_line
+        slashes = len(line) - len(line.rstrip("\\"))
+        return document.is_cursor_at_the_end and slashes % 2 == 1
+
+    def break_line(self) -> None:
+        """Replace the trailing backslash by a line break."""
+        self.buffer.delete_before_cursor(1)
+        self.buffer.insert_text("\n")
+
+    def submission(self) -> Submission:
+        text = without_lone_surrogates(self.text)
+        return Submission(text, self._chosen_tier, self.starts_pasted)
+
+    def taken(self) -> None:
+        """The submission was accepted: remember it, and start an empty draft."""
+        self.buffer.history.append_string(without_lone_surrogates(self.text))
+        self.drop()
+
+    def drop(self) -> None:
+        """An empty draft without a past."""
+        self.buffer.reset()
+        self._chosen_tier = None
+        self._pasted_start = ""
+
+    def clear(self) -> None:
+        """An empty draft; undo brings the text back."""
+        self.replace("")
+        self._chosen_tier = None
+
+    def put_back(self, text: str) -> None:
+        """Return text that was submitted, before what has been typed since."""
+        shown = self._shelf.fold(text)
+        self.replace(f"{shown}\n{self.buffer.text}" if self.buffer.text else shown)
+
+    def replace_edited(self, text: str) -> None:
+        """Take what the user's editor made of the text; only what would be slow is folded."""
+        self.replace(self._shelf.fold(text) if len(text) > SLOW_CHARS else text)
+
+    def replace(self, text: str) -> None:
+        """Set the text with the cursor at its end; can be undone."""
+        self.buffer.save_to_undo_stack()
+        self.buffer.set_document(Document(text, len(text)), bypass_readonly=True)

@@ -1,0 +1,165 @@
+"""The files of the workspace for completion: gathered off the loop, bounded, cached."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+MAX_ENTRIES = 100_000
+MAX_SECONDS = 10.0
+FRESH_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A path relative to the workspace with ``/`` between its parts; a folder ends with one."""
+
+    path: str
+    folded: str
+
+
+class FileIndex:
+    """Gathers in a thread of its own; ``entries`` returns at once what is known so far."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+        self._entries: tuple[FileEntry, ...] = ()
+        self._gathered_at = float("-inf")
+        self._gathering: Future[None] | None = None
+
+    @property
+    def entries(self) -> tuple[FileEntry, ...]:
+        return self._entries
+
+    def refresh(self) -> Future[None] | None:
+        """Gather anew unless what is known is fresh or on its way; the newest work, if any."""
+        running = self._gathering is not None and not self._gathering.done()
+        if not running and time.monotonic() - self._gathered_at >= FRESH_SECONDS:
+            self._gathering = Future()
+            # A daemon: leaving the program never waits for a slow file system.
+            threading.Thread(
+                target=self._gather, args=(self._gathering,), name="file-index", daemon=True
+            ).start()
+        return self._gathering
+
+    def _gather(self, done: Future[None]) -> None:
+        try:
+            files = gather_files(self._workspace)
+            paths = sorted({*files, *_folders_of(files)})[:MAX_ENTRIES]
+            self._entries = tuple(FileEntry(path, path.casefold()) for path in paths)
+        except OSError:
+            # Completion is a courtesy: without the files it offers nothing.
+            self._entries = ()
+        finally:
+            self._gathered_at = time.monotonic()
+            if done.set_running_or_notify_cancel():
+                done.set_result(None)
+
+
+def gather_files(workspace: Path) -> list[str]:
+    """The files that git would not ignore, at most ``MAX_ENTRIES``, within ``MAX_SECONDS``."""
+    program = _ripgrep(workspace)
+    walk = _walk_with_ripgrep(program, workspace) if program else _walk(workspace)
+    deadline = time.monotonic() + MAX_SECONDS
+    files: list[str] = []
+    for path in walk:
+        files.append(path)
+        if len(files) >= MAX_ENTRIES or time.monotonic() > deadline:
+            break
+    return files
+
+
+def _ripgrep(workspace: Path) -> str | None:
+    """The ``rg`` of the system; one that lies in the workspace is nothing to trust."""
+    found = shutil.which("rg")
+    if found is None:
+        return None
+    program = Path(found).resolve()
+    return None if program.is_relative_to(workspace.resolve()) else str(program)
+
+
+def _walk_with_ripgrep(program: str, workspace: Path) -> Iterator[str]:
+    arguments = [program, "--no-config", "--files", "--null", "--no-messages", "--color=never"]
+    with subprocess.Popen(
+        arguments,
+        cwd=workspace,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout is not None
+        output = process.stdout.fileno()
+        try:
+            rest = b""
+            while chunk := os.read(output, 65536):
+                *names, rest = (rest + chunk).split(b"\0")
+                for name in names:
+                    yield os.fsdecode(name)
+        finally:
+            process.kill()
+
+
+def _walk(workspace: Path) -> Iterator[str]:
+    """The same without ripgrep: the .gitignore files on the way down are honoured."""
+    pending = [("", [*_ignore_rules(workspace, "")])]
+    while pending:
+        folder, rules = pending.pop()
+        for entry in _scan(workspace / folder):
+            path = f"{folder}{entry.name}"
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if entry.name.startswith(".") or _ignored(f"{path}/" if is_folder else path, rules):
+                continue
+            if is_folder:
+                below = f"{path}/"
+                pending.append((below, [*rules, *_ignore_rules(workspace, below)]))
+            elif entry.is_file():
+                yield path
+
+
+def _scan(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _ignore_rules(workspace: Path, folder: str) -> Iterator[tuple[str, GitIgnoreSpec]]:
+    # Imported where it is needed: it costs more than the whole terminal part at start-up.
+    from pathspec import GitIgnoreSpec
+
+    try:
+        text = (workspace / folder / ".gitignore").read_text("utf-8", "replace")
+    except OSError:
+        return
+    yield folder, GitIgnoreSpec.from_lines(text.splitlines())
+
+
+def _ignored(path: str, rules: list[tuple[str, GitIgnoreSpec]]) -> bool:
+    """The innermost .gitignore that says something about the path decides."""
+    for folder, spec in reversed(rules):
+        verdict = spec.check_file(path[len(folder) :]).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _folders_of(files: list[str]) -> set[str]:
+    folders: set[str] = set()
+    for path in files:
+        end = path.rfind("/")
+        while end > 0 and path[: end + 1] not in folders:
+            folders.add(path[: end + 1])
+            end = path.rfind("/", 0, end)
+    return folders

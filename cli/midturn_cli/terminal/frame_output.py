@@ -1,0 +1,107 @@
+"""The output that turns every paint into one write."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from typing import TextIO
+
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.output.color_depth import ColorDepth
+from prompt_toolkit.output.flush_stdout import flush_stdout
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+SYNC_BEGIN = "\x1b[?2026h"
+SYNC_END = "\x1b[?2026l"
+FALLBACK_SIZE = Size(rows=24, columns=80)
+
+
+def terminal_size(fd: int) -> Size:
+    """The size of the terminal behind ``fd``; a usual one when it does not tell."""
+    try:
+        columns, rows = os.get_terminal_size(fd)
+    except OSError:
+        return FALLBACK_SIZE
+    return Size(
+        rows=rows or FALLBACK_SIZE.rows,
+        columns=columns or FALLBACK_SIZE.columns,
+    )
+
+
+def color_depth(environ: Mapping[str, str]) -> ColorDepth:
+    """What colours the environment promises; NO_COLOR wins."""
+    if environ.get("NO_COLOR"):
+        return ColorDepth.DEPTH_1_BIT
+    if environ.get("COLORTERM") in ("truecolor", "24bit"):
+        return ColorDepth.DEPTH_24_BIT
+    if environ.get("TERM") in ("linux", "eterm-color"):
+        return ColorDepth.DEPTH_4_BIT
+    return ColorDepth.DEPTH_8_BIT
+
+
+class FrameOutput(Vt100_Output):
+    """Collects what is written and sends it at ``flush``, as one synchronized update.
+
+    Inside ``frame()`` nothing is sent before its end, so that erasing, committed text and the new
+    live region reach the terminal together. It never asks the terminal anything, and it does not
+    switch bracketed paste off and on around each frame.
+    """
+
+    def __init__(self, stdout: TextIO, get_size: Callable[[], Size], depth: ColorDepth) -> None:
+        super().__init__(stdout, get_size, default_color_depth=depth, enable_cpr=False)
+        self._pending: list[str] = []
+        self._open_frames = 0
+        self._bracketed_paste = False
+        self._lost = False
+        self.on_lost: Callable[[], None] = lambda: None
+        """Called once when the terminal is gone; what is written afterwards is dropped."""
+        self.last_write_seconds = 0.0
+        """How long the terminal took to accept the last frame."""
+
+    def write_raw(self, data: str) -> None:
+        self._pending.append(data)
+
+    def write(self, data: str) -> None:
+        self._pending.append(data.replace("\x1b", "?"))
+
+    @contextmanager
+    def frame(self) -> Generator[None]:
+        """Hold everything back until the outermost frame ends."""
+        self._open_frames += 1
+        try:
+            yield
+        finally:
+            self._open_frames -= 1
+            self.flush()
+
+    def flush(self) -> None:
+        if self._open_frames or not self._pending:
+            return
+        data = "".join([SYNC_BEGIN, *self._pending, SYNC_END])
+        self._pending.clear()
+        if self._lost:
+            return
+        started = time.perf_counter()
+        try:
+            flush_stdout(self.stdout, data)
+        except (OSError, ValueError):
+            # The terminal was closed under us; the session has to end in order.
+            self._lost = True
+            self.on_lost()
+        self.last_write_seconds = time.perf_counter() - started
+
+    def enable_bracketed_paste(self) -> None:
+        if not self._bracketed_paste:
+            self._bracketed_paste = True
+            super().enable_bracketed_paste()
+
+    def disable_bracketed_paste(self) -> None:
+        if self._bracketed_paste and not self._open_frames:
+            self._bracketed_paste = False
+            super().disable_bracketed_paste()
+
+    def erase_screen(self) -> None:
+        """Home and erase below: some terminals push what ``CSI 2J`` erases into scrollback."""
+        self.write_raw("\x1b[H\x1b[J")

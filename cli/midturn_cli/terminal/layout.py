@@ -1,0 +1,230 @@
+"""The live region: tail, tools, queue, question, input, menu, status; at most half the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
+from prompt_toolkit.layout import (
+    BufferControl,
+    ConditionalContainer,
+    Dimension,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    Window,
+)
+from prompt_toolkit.layout.containers import AnyContainer
+from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
+
+from midturn_cli.terminal.completion_menu import MENU_ROWS, menu_fragments
+from midturn_cli.terminal.draft import TIER_MEANINGS, Draft
+
+if TYPE_CHECKING:
+    from midturn_cli.ports import LiveRegion
+
+GLYPH = "› "
+MAX_INPUT_ROWS = 8
+_SHORT_TAG_COLUMNS = 60
+"""Narrower terminals show the tier without its meaning."""
+
+STYLE = Style.from_dict(
+    {
+        "tier.now": "bold fg:ansired",
+        "tier.next": "bold",
+        "tier.later": "fg:ansibrightblack",
+        "tier.meaning": "fg:ansibrightblack",
+        "glyph": "bold",
+        "hint": "bold",
+        "menu.meta": "fg:ansibrightblack",
+        "menu.current": "reverse",
+    }
+)
+
+PARTS = ("tail", "tools", "queue", "ask")
+"""The presenter's parts above the input line, top to bottom."""
+_GIVES_WAY = ("tail", "queue", "tools", "ask")
+"""Which part loses rows first when there is no room."""
+
+
+class RegionTexts:
+    """What the windows show now; the writer replaces it at each paint."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, str] = {part: "" for part in PARTS}
+        self.status = ""
+
+    def take(self, region: LiveRegion) -> None:
+        self.parts = {
+            "tail": region.tail,
+            "tools": region.tools,
+            "queue": region.queue,
+            "ask": region.ask,
+        }
+        self.status = region.status
+
+    @property
+    def asking(self) -> bool:
+        return bool(self.parts["ask"])
+
+
+def rows_of(text: str) -> int:
+    return text.count("\n") + 1 if text else 0
+
+
+def region_rows(screen_rows: int) -> int:
+    """The most rows that the live region may have."""
+    return max(3, screen_rows // 2)
+
+
+def input_rows_limit(screen_rows: int, asking: bool) -> int:
+    """The most rows of the input line; a question must stay visible beside it."""
+    beside = 4 if asking else 1
+    return max(1, min(MAX_INPUT_ROWS, region_rows(screen_rows) - beside))
+
+
+def fit(parts: Mapping[str, str], rows: int) -> dict[str, str]:
+    """Cut the parts to ``rows`` rows altogether; each keeps its last rows."""
+    fitted = dict(parts)
+    excess = sum(rows_of(text) for text in fitted.values()) - rows
+    for part in _GIVES_WAY:
+        if excess <= 0:
+            break
+        lines = fitted[part].split("\n") if fitted[part] else []
+        cut = min(excess, len(lines))
+        fitted[part] = "\n".join(lines[cut:])
+        excess -= cut
+    return fitted
+
+
+@dataclass(frozen=True, slots=True)
+class RegionModel:
+    """Everything the layout looks at while it paints."""
+
+    texts: RegionTexts
+    draft: Draft
+    reason: Buffer
+    size: Callable[[], Size]
+    busy: Callable[[], bool]
+    reasoning: Callable[[], bool]
+    draft_has_keys: Callable[[], bool]
+    """False while a question has the keyboard."""
+    hint: Callable[[], str]
+    """A short-lived text that replaces the status row; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    layout: Layout
+    input_window: Window
+    reason_window: Window
+
+
+def build_region(model: RegionModel) -> Region:
+    """Put the windows together; the texts are looked up at each paint."""
+    search = SearchToolbar()
+    input_window = _input_window(model, search)
+    reason_window = Window(
+        BufferControl(model.reason, input_processors=[BeforeInput("reason: ", "class:hint")]),
+        height=1,
+        dont_extend_height=True,
+    )
+    menu = Condition(lambda: _menu_rows(model) > 0)
+    status = FormattedTextControl(lambda: _status(model), show_cursor=False)
+    parts: list[AnyContainer] = [
+        *(_ansi_part(model, part) for part in PARTS),
+        ConditionalContainer(reason_window, Condition(model.reasoning)),
+        input_window,
+        ConditionalContainer(search, is_searching),
+        ConditionalContainer(_menu_window(model), menu),
+        Window(status, height=1, dont_extend_height=True),
+        # The renderer keeps the tallest height until the next commit; the rest stays blank.
+        Window(height=Dimension(min=0, preferred=0)),
+    ]
+    return Region(Layout(HSplit(parts), input_window), input_window, reason_window)
+
+
+def _ansi_part(model: RegionModel, part: str) -> ConditionalContainer:
+    def text() -> str:
+        taken = _rows_below_parts(model)
+        room = max(0, region_rows(model.size().rows) - taken)
+        return fit(model.texts.parts, room)[part]
+
+    control = FormattedTextControl(lambda: ANSI(text()), show_cursor=False)
+    return ConditionalContainer(
+        Window(control, dont_extend_height=True), Condition(lambda: bool(text()))
+    )
+
+
+def _input_window(model: RegionModel, search: SearchToolbar) -> Window:
+    control = BufferControl(
+        model.draft.buffer,
+        input_processors=[BeforeInput(lambda: _prefix(model))],
+        search_buffer_control=search.control,
+        preview_search=True,
+    )
+
+    def height() -> Dimension:
+        rows = model.size().rows
+        return Dimension(min=1, max=input_rows_limit(rows, model.texts.asking))
+
+    return Window(control, height=height, dont_extend_height=True, wrap_lines=True)
+
+
+def _menu_window(model: RegionModel) -> Window:
+    control = FormattedTextControl(
+        lambda: menu_fragments(
+            model.draft.buffer.complete_state, model.size().columns, _menu_rows(model)
+        ),
+        show_cursor=False,
+    )
+    return Window(control, dont_extend_height=True)
+
+
+def _menu_rows(model: RegionModel) -> int:
+    state = model.draft.buffer.complete_state
+    if state is None:
+        return 0
+    room = region_rows(model.size().rows) - input_rows(model) - 1
+    return max(0, min(MENU_ROWS, len(state.completions), room))
+
+
+def input_rows(model: RegionModel) -> int:
+    """About how many rows the input line takes."""
+    size = model.size()
+    columns = max(1, size.columns)
+    lines = model.draft.buffer.document.lines[: MAX_INPUT_ROWS + 1]
+    rows = sum(1 + (len(line) + len(GLYPH)) // columns for line in lines)
+    return min(rows, input_rows_limit(size.rows, model.texts.asking))
+
+
+def _rows_below_parts(model: RegionModel) -> int:
+    return input_rows(model) + _menu_rows(model) + 1 + (1 if model.reasoning() else 0)
+
+
+def parts_room(model: RegionModel) -> int:
+    """How many rows the presenter may use altogether, its status row included."""
+    return max(1, region_rows(model.size().rows) - _rows_below_parts(model) + 1)
+
+
+def _prefix(model: RegionModel) -> StyleAndTextTuples:
+    fragments: StyleAndTextTuples = []
+    if model.busy():
+        tier = model.draft.tier
+        fragments.append((f"class:tier.{tier}", f"{tier.upper()} "))
+        if model.size().columns >= _SHORT_TAG_COLUMNS:
+            fragments.append(("class:tier.meaning", f"{TIER_MEANINGS[tier]} "))
+    glyph = GLYPH if model.draft_has_keys() else " " * len(GLYPH)
+    return [*fragments, ("class:glyph", glyph)]
+
+
+def _status(model: RegionModel) -> StyleAndTextTuples | ANSI:
+    hint = model.hint()
+    return [("class:hint", hint)] if hint else ANSI(model.texts.status)
