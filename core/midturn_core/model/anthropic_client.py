@@ -302,9 +302,6 @@ def _transport_errors(settings: ClientSettings) -> Generator[None]:
 def _transport_error(error: BaseException, settings: ClientSettings) -> ModelError:
     import httpx2
 
-    tls = _tls_problem(error)
-    if tls is not None:
-        return _tls_error(tls, settings)
     match error:
         case httpx2.ConnectTimeout():
             return _offline(f"no answer within {settings.connect_timeout:g} s", settings)
@@ -313,6 +310,8 @@ def _transport_error(error: BaseException, settings: ClientSettings) -> ModelErr
                 f"The service was silent for {describe_wait(settings.idle_timeout)}.",
                 way_out="/retry sends the step again.",
             )
+        case httpx2.ConnectError() if (problem := _tls_problem(error)) is not None:
+            return _tls_error(problem, settings)
         case httpx2.ConnectError() | httpx2.ProxyError():
             return _offline(str(error) or type(error).__name__, settings)
         case httpx2.NetworkError() | httpx2.RemoteProtocolError():

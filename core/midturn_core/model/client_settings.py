@@ -20,8 +20,8 @@ class ClientSettings:
     """Where to ask, as whom, and how long to wait. Secrets stay out of ``repr``."""
 
     model: str
-    base_url: str = SERVICE_ADDRESS
-    """Without a trailing slash and without ``/v1``."""
+    base_url: str = field(default=SERVICE_ADDRESS, repr=False)
+    """Without a trailing slash and without ``/v1``; may hold a password, see ``address``."""
     api_key: str = field(default="", repr=False)
     """Wins over ``auth_token`` when both are set."""
     auth_token: str = field(default="", repr=False)
