@@ -15,26 +15,30 @@ from midturn_cli.render.blocks import (
     AnswerText,
     Block,
     EchoBlock,
-    GreetingBlock,
     LiveCall,
     NoticeBlock,
     OutputBlock,
     PromptBlock,
     RemarkBlock,
     ShellBlock,
-    TableBlock,
     ThoughtBlock,
-    TurnEndBlock,
 )
 from midturn_cli.render.clean import (
     StreamCleaner,
     clean,
     one_line,
-    reveal,
     reveal_line,
-    shorten_blank_lines,
 )
-from midturn_cli.render.open_batches import OpenBatches, clean_detail
+from midturn_cli.render.event_blocks import (
+    cleaned_ask,
+    compaction_block,
+    cut_remark,
+    greeting_block,
+    readable,
+    table_block,
+    turn_end_block,
+)
+from midturn_cli.render.open_batches import OpenBatches
 from midturn_cli.render.words import delivered, receipt
 from midturn_cli.ui_events import (
     AnswerReplayed,
@@ -79,7 +83,6 @@ from midturn_core.events import (
     UsageChanged,
 )
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.model.messages import StopReason
 from midturn_core.permission.ask import Ask
 from midturn_core.queue.types import QueuedInput
 
@@ -187,7 +190,7 @@ class UiState:
             case AskRequested() | AskAnswered() | AskWithdrawn():
                 return self._ask(event)
             case Notice():
-                return [NoticeBlock(event.level, _readable(event.text))]
+                return [NoticeBlock(event.level, readable(event.text))]
             case QueueChanged() | StatusChanged() | UsageChanged():
                 return self._quiet(event)
             case (
@@ -239,15 +242,7 @@ class UiState:
         self.busy = False
         self.asks = ()
         if event.reason is not TurnEndReason.DONE or event.error:
-            blocks.append(
-                TurnEndBlock(
-                    event.reason,
-                    event.steps,
-                    event.duration_ms,
-                    one_line(event.error, line_end=" "),
-                    one_line(event.way_out, line_end=" "),
-                )
-            )
+            blocks.append(turn_end_block(event))
         return blocks
 
     def _prompts(self, inputs: tuple[QueuedInput, ...], point: str) -> list[Block]:
@@ -259,7 +254,7 @@ class UiState:
             waited = bool(point) or item.uuid in self._waited
             self._waited.discard(item.uuid)
             tier = item.priority.name if waited else ""
-            blocks.append(PromptBlock(_readable(item.input_text), tier, point))
+            blocks.append(PromptBlock(readable(item.input_text), tier, point))
         return blocks
 
     def _message(self, event: _MessageEvent, now: float) -> list[Block]:
@@ -275,7 +270,7 @@ class UiState:
             case MessageEnded():
                 ended = self._end_message(now)
                 self.activity = None
-                return [*ended, *_cut_remark(event)]
+                return [*ended, *cut_remark(event)]
             case MessageSuperseded():
                 return self._supersede(event, now)
             case RetryWaiting():
@@ -288,7 +283,7 @@ class UiState:
                 return self._close_answer()
             case CompactionFinished():
                 self.activity = None
-                return [_compaction_block(event)]
+                return [compaction_block(event)]
             case _:
                 assert_never(event)
 
@@ -365,7 +360,7 @@ class UiState:
     def _ask(self, event: _AskEvent) -> list[Block]:
         others = tuple(ask for ask in self.asks if ask.id != event.ask.id)
         if isinstance(event, AskRequested):
-            self.asks = (*others, _clean_ask(event.ask))
+            self.asks = (*others, cleaned_ask(event.ask))
             return []
         self.asks = others
         if isinstance(event, AskWithdrawn):
@@ -393,71 +388,29 @@ class UiState:
     def _command(self, event: _CommandEvent, now: float) -> list[Block]:
         match event:
             case UserEcho():
-                return [EchoBlock(_readable(event.text))]
+                return [EchoBlock(readable(event.text))]
             case CommandOutput():
-                return [OutputBlock(_readable(event.text), event.markdown, event.error)]
+                return [OutputBlock(readable(event.text), event.markdown, event.error)]
             case CommandTable():
-                return [_table(event)]
+                return [table_block(event)]
             case ShellLineStarted():
                 line = ShellLine(event.id, reveal_line(event.command), now)
                 self.shell_lines = (*self.shell_lines, line)
                 return []
             case ShellLineFinished():
                 self.shell_lines = tuple(line for line in self.shell_lines if line.id != event.id)
-                return [ShellBlock(_readable(event.output), event.exit_code)]
+                return [ShellBlock(readable(event.output), event.exit_code)]
             case Greeting():
                 self.status = event.status
-                hints = tuple(one_line(hint) for hint in event.hints)
-                folder = reveal_line(event.folder)
-                return [GreetingBlock(one_line(event.version), folder, event.status, hints)]
+                return [greeting_block(event)]
             case AnswerReplayed():
                 text = clean(event.text, expand_tabs=self._expand_tabs)
                 return [*self._close_answer(), AnswerText(text), AnswerEnd()]
             case PromptReplayed():
-                return [PromptBlock(_readable(event.text))]
+                return [PromptBlock(readable(event.text))]
             case _:
                 assert_never(event)
 
 
 def _is_main(context_id: AgentRuntimeId) -> bool:
     return context_id.agent == "main"
-
-
-def _readable(text: str) -> str:
-    return shorten_blank_lines(clean(text)).strip("\n")
-
-
-def _cut_remark(event: MessageEnded) -> list[Block]:
-    if event.stop_reason is StopReason.MAX_TOKENS:
-        return [RemarkBlock("↑ cut: the answer reached the output limit")]
-    if event.stop_reason is StopReason.CONTEXT_FULL:
-        return [RemarkBlock("↑ cut: the context is full; /compact makes room")]
-    return [RemarkBlock("↑ cut here")] if event.cut else []
-
-
-def _compaction_block(event: CompactionFinished) -> Block:
-    if event.error:
-        error = one_line(event.error, line_end=" ")
-        return NoticeBlock(NoticeLevel.ERROR, f"Compaction failed: {error}")
-    return RemarkBlock(f"Compacted: {event.messages_before} messages → {event.messages_after}")
-
-
-def _clean_ask(ask: Ask) -> Ask:
-    return replace(
-        ask,
-        tool=one_line(ask.tool),
-        title=reveal_line(ask.title),
-        body=reveal(ask.body),
-        reason=reveal_line(ask.reason),
-        session_rule=reveal_line(ask.session_rule),
-        detail=None if ask.detail is None else clean_detail(ask.detail, reveal),
-    )
-
-
-def _table(event: CommandTable) -> TableBlock:
-    return TableBlock(
-        one_line(event.title),
-        tuple(one_line(cell) for cell in event.header),
-        tuple(tuple(one_line(cell) for cell in row) for row in event.rows),
-        one_line(event.footer),
-    )

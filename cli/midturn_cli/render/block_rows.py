@@ -124,7 +124,7 @@ def _text_rows(
         case EchoBlock():
             return _marked("❯ ", theme.dim, wrap_hard_lines(block.text, width - 3), theme.accent)
         case ThoughtBlock():
-            return [Text(f"thought for {max(block.seconds, 0):.0f} s", f"{theme.dim} italic")]
+            return [Text(f"thought for {max(round(block.seconds), 1)} s", f"{theme.dim} italic")]
         case NoticeBlock():
             return _notice(block, look, width)
         case RemarkBlock():

@@ -46,6 +46,7 @@ def call_rows(block: CallBlock, theme: Theme, width: int) -> list[Text]:
         ]
     result = block.result
     rows = [_head(block.call, result, theme, width, in_panel=False)]
+    rows += _long_receipt(result, theme, width, 2)
     finding = result.error or result.summary
     if finding:
         style = theme.bad if result.error else theme.dim
@@ -58,6 +59,7 @@ def _panel_call(block: CallBlock, theme: Theme, width: int) -> Iterator[Text]:
     result = block.result
     yield _head(block.call, result, theme, width, in_panel=True)
     indent = len(_position(block.call)) + 1
+    yield from _long_receipt(result, theme, width, indent)
     if result.error:
         yield Text.assemble((" " * indent, ""), (cut(result.error, width - indent), theme.bad))
     yield from _indented(detail_rows(result.detail, theme, width - indent), indent)
@@ -72,11 +74,23 @@ def _head(call: CallInfo, result: CallResult, theme: Theme, width: int, *, in_pa
     if result.outcome not in (Outcome.SUCCEEDED, Outcome.FAILED):
         remarks.append(result.outcome.value)
     remarks += ["retried"] if result.retried else []
-    remarks += [result.receipt] if result.receipt else []
+    remarks += [] if _is_long(result.receipt, width) else [result.receipt]
     for remark in filter(None, remarks):
         suffix.append(f" · {cut(remark, max(width // 3, 12))}", theme.dim)
     room = max(width - suffix.cell_len, 12)
     return Text.assemble(label(call, theme, room, in_panel=in_panel), suffix)
+
+
+def _is_long(receipt: str, width: int) -> bool:
+    return cell_width(receipt) > width // 4
+
+
+def _long_receipt(result: CallResult, theme: Theme, width: int, indent: int) -> list[Text]:
+    """What was allowed or why not, on rows of its own: a rule is shown whole."""
+    if not _is_long(result.receipt, width):
+        return []
+    rows = wrap_hard(result.receipt, width - indent)
+    return _indented([Text(row, theme.dim) for row in rows], indent)
 
 
 def label(call: CallInfo, theme: Theme, room: int, *, in_panel: bool) -> Text:

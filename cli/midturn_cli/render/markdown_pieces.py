@@ -45,6 +45,8 @@ class BlocksPiece:
     gap: bool
     """Whether a separator comes before it."""
     source: str
+    joined: bool = False
+    """It goes on with a list of which the first items are another piece."""
 
     def renderables(self, code_theme: str) -> list[RenderableType]:
         markdown = _BlockMarkdown("", code_theme=code_theme, hyperlinks=False)
@@ -103,7 +105,9 @@ def render_piece(piece: MarkdownPiece, canvas: Canvas, width: int, code_theme: s
     if isinstance(piece, PlainPiece):
         return _plain(piece.source, width, piece.gap)
     try:
-        return canvas.render(piece.renderables(code_theme), width)
+        text = canvas.render(piece.renderables(code_theme), width)
+        joined = isinstance(piece, BlocksPiece) and piece.joined
+        return text.removeprefix("\n") if joined else text
     # An isolation wall: a text that a library chokes on must not end the session.
     except Exception:
         return _plain(piece.source, width, piece.gap)

@@ -36,8 +36,10 @@ LONG_FENCE = 40
 FENCE_STEP = 30
 FENCE_KEPT = 6
 """Lines at the end of an open code block whose colours may still change."""
-FENCE_CONTEXT = 400
+FENCE_CONTEXT = 200
 """Lines after which the highlighter starts afresh, so that a step has a bounded cost."""
+LONG_LIST = 200
+"""Lines of an open list from which on its items are final one by one."""
 LONGEST_LINE = 10_000
 LONGEST_BLOCK = 200_000
 """Characters; beyond them text is shown as it is: parsing could take any time."""
@@ -55,6 +57,15 @@ class _Block:
 
     tokens: tuple[Token, ...]
     end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """The source after the final blocks: whole lines, how many went before them, a half line."""
+
+    lines: list[str]
+    shift: int
+    partial: str
 
 
 @dataclass(slots=True)
@@ -81,6 +92,7 @@ class MarkdownStream:
         self._new_line_came = False
         self._gap = False
         self._fence: _OpenFence | None = None
+        self._in_list = False
         self._parse_again = 0.0
         self._tail_again = 0.0
         self._tail_width = 0
@@ -166,11 +178,19 @@ class MarkdownStream:
             rest = lines[done[-1].end_line :]
             lines = rest
             self._source = "\n".join(rest) + source[len(whole) :]
-        if blocks and not ended and blocks[-1].tokens[0].type == "fence":
-            opening = blocks[-1].tokens[0]
-            first_line = _start_line(opening) - (done[-1].end_line if done else 0)
-            pieces += self._fence_step(opening, lines, first_line, source[len(whole) :])
+        if blocks and not ended:
+            cut = _Cut(lines, done[-1].end_line if done else 0, source[len(whole) :])
+            pieces += self._open_block_step(blocks[-1], cut)
         return pieces
+
+    def _open_block_step(self, block: _Block, cut: _Cut) -> list[MarkdownPiece]:
+        match block.tokens[0].type:
+            case "fence":
+                return self._fence_step(block.tokens[0], cut)
+            case "bullet_list_open" | "ordered_list_open":
+                return self._list_step(block, cut)
+            case _:
+                return []
 
     def _pieces_of(self, done: list[_Block], lines: list[str]) -> list[MarkdownPiece]:
         pieces: list[MarkdownPiece] = []
@@ -179,16 +199,18 @@ class MarkdownStream:
             self._fence = None
             self._gap = True
             done = done[1:]
+        elif self._in_list:
+            pieces.append(BlocksPiece(done[0].tokens, True, _source(done[:1], lines), joined=True))
+            self._in_list = False
+            self._gap = True
+            done = done[1:]
         if done:
             tokens = tuple(token for block in done for token in block.tokens)
-            text = "\n".join(lines[_start_line(tokens[0]) : done[-1].end_line])
-            pieces.append(BlocksPiece(tokens, self._gap, text))
+            pieces.append(BlocksPiece(tokens, self._gap, _source(done, lines)))
             self._gap = leaves_gap(done[-1].tokens[0])
         return pieces
 
-    def _fence_step(
-        self, opening: Token, lines: list[str], first_line: int, partial: str
-    ) -> list[MarkdownPiece]:
+    def _fence_step(self, opening: Token, cut: _Cut) -> list[MarkdownPiece]:
         """Commit the first lines of a long open code block, and forget their source."""
         code = opening.content.split("\n")[:-1]
         final = _last_filled(code, len(code) - FENCE_KEPT)
@@ -202,8 +224,28 @@ class MarkdownStream:
         context = fence.context + taken
         fence.context = () if len(context) >= FENCE_CONTEXT else context
         self._fence = fence
-        head, body = lines[first_line], lines[first_line + 1 :]
-        self._source = "\n".join([head, *body[final:]]) + partial
+        head, *body = cut.lines[_start_line(opening) - cut.shift :]
+        self._source = "\n".join([head, *body[final:]]) + cut.partial
+        return [piece]
+
+    def _list_step(self, block: _Block, cut: _Cut) -> list[MarkdownPiece]:
+        """Commit all items of a long open list but the last, and forget their source."""
+        opening = block.tokens[0]
+        items = [
+            index
+            for index, token in enumerate(block.tokens)
+            if token.type == "list_item_open" and token.level == opening.level + 1
+        ]
+        if block.end_line - _start_line(opening) <= LONG_LIST or len(items) < 2:
+            return []
+        last = items[-1]
+        start, end = _start_line(opening) - cut.shift, _start_line(block.tokens[last]) - cut.shift
+        tokens = (*block.tokens[:last], block.tokens[-1])
+        source = "\n".join(cut.lines[start:end])
+        piece = BlocksPiece(tokens, self._gap, source, joined=self._in_list)
+        self._in_list = True
+        self._gap = True
+        self._source = "\n".join(cut.lines[end:]) + cut.partial
         return [piece]
 
     def _fence_rest(self, fence: _OpenFence, opening: Token) -> FencePiece:
@@ -215,6 +257,7 @@ class MarkdownStream:
         piece = PlainPiece(text, self._gap)
         self._gap = True
         self._fence = None
+        self._in_list = False
         return [piece]
 
     def _render_tail(self, canvas: Canvas, width: int, code_theme: str) -> list[str]:
@@ -239,7 +282,8 @@ class MarkdownStream:
         if self._fence is not None and tokens:
             fence = self._fence_rest(self._fence, tokens[0])
             return [fence]
-        return [BlocksPiece(tuple(tokens), self._gap, source)] if tokens else []
+        joined = self._in_list
+        return [BlocksPiece(tuple(tokens), self._gap, source, joined)] if tokens else []
 
 
 def _top_level(tokens: list[Token]) -> list[_Block]:
@@ -259,6 +303,10 @@ def _top_level(tokens: list[Token]) -> list[_Block]:
 
 def _start_line(opening: Token) -> int:
     return opening.map[0] if opening.map else 0
+
+
+def _source(blocks: list[_Block], lines: list[str]) -> str:
+    return "\n".join(lines[_start_line(blocks[0].tokens[0]) : blocks[-1].end_line])
 
 
 def _language(fence: Token) -> str:

@@ -150,6 +150,19 @@ def test_the_colours_of_a_long_code_block_hardly_differ() -> None:
     assert streamed(text, seed=5) == one_shot(text)
 
 
+@pytest.mark.parametrize("mark", ["-", "*", "1000."])
+def test_a_long_list_is_the_same_whatever_the_pieces(mark: str) -> None:
+    items = "".join(f"{mark} item {i}\n\n  - nested\n" for i in range(250))
+    text = f"Before\n\n{items}\nAfter\n"
+    assert streamed(text, seed=4) == one_shot(text)
+
+
+def test_items_of_a_long_list_are_final_before_its_end() -> None:
+    stream = MarkdownStream()
+    stream.feed("- item\n" * 300)
+    assert stream.take(at_once=True)
+
+
 def test_rows_of_a_long_code_block_are_final_before_its_end() -> None:
     stream = MarkdownStream()
     stream.feed("```\n" + "line\n" * 100)

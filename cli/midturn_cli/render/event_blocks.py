@@ -1,0 +1,79 @@
+"""Blocks that follow from one event alone, with its foreign text cleaned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from midturn_cli.render.blocks import (
+    Block,
+    GreetingBlock,
+    NoticeBlock,
+    RemarkBlock,
+    TableBlock,
+    TurnEndBlock,
+)
+from midturn_cli.render.clean import clean, one_line, reveal, reveal_line, shorten_blank_lines
+from midturn_cli.render.open_batches import clean_detail
+from midturn_cli.ui_events import CommandTable, Greeting
+from midturn_core.events import CompactionFinished, MessageEnded, NoticeLevel, TurnEnded
+from midturn_core.model.messages import StopReason
+from midturn_core.permission.ask import Ask
+
+
+def readable(text: str) -> str:
+    """Text of several lines, cleaned, without long runs of empty lines."""
+    return shorten_blank_lines(clean(text)).strip("\n")
+
+
+def cut_remark(event: MessageEnded) -> list[Block]:
+    """The mark on an answer that did not come to its own end (D37)."""
+    if event.stop_reason is StopReason.MAX_TOKENS:
+        return [RemarkBlock("↑ cut: the answer reached the output limit")]
+    if event.stop_reason is StopReason.CONTEXT_FULL:
+        return [RemarkBlock("↑ cut: the context is full; /compact makes room")]
+    return [RemarkBlock("↑ cut here")] if event.cut else []
+
+
+def compaction_block(event: CompactionFinished) -> Block:
+    if event.error:
+        error = one_line(event.error, line_end=" ")
+        return NoticeBlock(NoticeLevel.ERROR, f"Compaction failed: {error}")
+    return RemarkBlock(f"Compacted: {event.messages_before} messages → {event.messages_after}")
+
+
+def cleaned_ask(ask: Ask) -> Ask:
+    """The question with everything revealed: nothing may hide in what is approved."""
+    return replace(
+        ask,
+        tool=one_line(ask.tool),
+        title=reveal_line(ask.title),
+        body=reveal(ask.body),
+        reason=reveal_line(ask.reason),
+        session_rule=reveal_line(ask.session_rule),
+        detail=None if ask.detail is None else clean_detail(ask.detail, reveal),
+    )
+
+
+def table_block(event: CommandTable) -> TableBlock:
+    return TableBlock(
+        one_line(event.title),
+        tuple(one_line(cell) for cell in event.header),
+        tuple(tuple(one_line(cell) for cell in row) for row in event.rows),
+        one_line(event.footer),
+    )
+
+
+def turn_end_block(event: TurnEnded) -> TurnEndBlock:
+    return TurnEndBlock(
+        event.reason,
+        event.steps,
+        event.duration_ms,
+        one_line(event.error, line_end=" "),
+        one_line(event.way_out, line_end=" "),
+    )
+
+
+def greeting_block(event: Greeting) -> GreetingBlock:
+    hints = tuple(one_line(hint) for hint in event.hints)
+    folder = reveal_line(event.folder)
+    return GreetingBlock(one_line(event.version), folder, event.status, hints)
