@@ -15,6 +15,7 @@ from typing import Protocol
 from midturn_core.compaction import Compactor
 from midturn_core.conversation import Conversation
 from midturn_core.delivery import InputDelivery, NowWatch
+from midturn_core.dispatch.runner import BatchSignals
 from midturn_core.dispatch.types import BatchOutcome
 from midturn_core.errors import ContextFullError, ModelError
 from midturn_core.events import (
@@ -64,7 +65,7 @@ class BatchRunner(Protocol):
     """Runs the tool uses of one message; exactly one result each, in call order."""
 
     async def run(
-        self, uses: Sequence[ToolUse], step: int, signals: SignalSource
+        self, uses: Sequence[ToolUse], step: int, signals: BatchSignals
     ) -> BatchOutcome: ...
 
 
@@ -228,13 +229,13 @@ class Agent:
 
     async def _run_batch(self, turn: _Turn, uses: Sequence[ToolUse]) -> BatchOutcome:
         """A NOW input trips the batch's own signal, an interrupt the turn's (D36)."""
-        signals = turn.source.child()
-        hastening = asyncio.create_task(_trip_on_now(turn.now, signals))
+        signals = BatchSignals.under(turn.source)
+        hastening = asyncio.create_task(_trip_on_now(turn.now, signals.batch))
         try:
             return await self._parts.batches.run(uses, turn.step, signals)
         finally:
             hastening.cancel()
-            signals.detach()
+            signals.batch.detach()
 
     def _deliver_after_cut(self, turn: _Turn, uses: Sequence[ToolUse]) -> None:
         items = self._parts.delivery.at_step_boundary()

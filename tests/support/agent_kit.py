@@ -10,6 +10,7 @@ from typing import TypeVar
 from midturn_core.agent import Agent, AgentParts, ModelSettings
 from midturn_core.conversation import Conversation
 from midturn_core.delivery import DeliveryRules, InputDelivery
+from midturn_core.dispatch.runner import BatchSignals
 from midturn_core.dispatch.types import BatchOutcome, BatchReport, GateVerdict
 from midturn_core.events import Event
 from midturn_core.ids import AgentRuntimeId
@@ -37,9 +38,9 @@ class ScriptedBatches:
         self.release = asyncio.Event()
         self.batches: list[tuple[ToolUse, ...]] = []
 
-    async def run(self, uses: Sequence[ToolUse], step: int, signals: SignalSource) -> BatchOutcome:
+    async def run(self, uses: Sequence[ToolUse], step: int, signals: BatchSignals) -> BatchOutcome:
         self.batches.append(tuple(uses))
-        results = [await self._call(use, signals) for use in uses]
+        results = [await self._call(use, signals.batch) for use in uses]
         verdict = GateVerdict(parallel=False)
         report = BatchReport(f"batch-{step}", verdict, (), 0.0, 0.0, 0.0)
         return BatchOutcome(tuple(results), report)

@@ -1,0 +1,248 @@
+"""From a plain request to the steps the demo takes. Pure.
+
+``read A and B`` is one step with two calls, ``X, then Y`` are two steps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from midturn_core.model.messages import JsonObject, JsonValue
+
+HELP = """\
+I am Midturn's built-in **demo**: a script, not a language model. I drive the real tools on your \
+folder. Try:
+
+| say | what happens |
+|---|---|
+| `tour` | a walk through what Midturn does |
+| `read A and B` | several reads in one response |
+| `find WORD in FOLDER` | a search |
+| `files **/*.py` | file names |
+| `fetch` or `fetch URL` | a page that I serve on this machine, or yours |
+| `edit FILE: OLD -> NEW` | reads, then edits |
+| `write FILE: TEXT` | writes a file |
+| `run COMMAND` | a shell command |
+| `todo A, B, C` | a todo list |
+| `count to 40` | a long answer, to type into |
+| `rate 200` | words per second from now on |
+
+Join steps with `, then`, calls of one step with `and`. Type while I work: Enter steers at the \
+next step, Tab first chooses NOW or LATER."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool use of a step."""
+
+    tool: str
+    input: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One message of the demo: words, and the calls that follow them."""
+
+    say: str = ""
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    steps: tuple[Step, ...] = ()
+    rate: float | None = None
+    """Words per second from now on, when the request sets it."""
+    understood: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What a plan may refer to: the demo's own site, and two files worth reading."""
+
+    site: str
+    files: tuple[str, ...] = field(default=())
+
+
+def plan_for(text: str, places: Places) -> Plan:
+    """The plan of a request; ``understood`` False when it contains nothing known."""
+    request = text.strip().rstrip(".!?")
+    if re.fullmatch(r"(?i)tour|.*\btour\b.{0,20}", request):
+        return Plan(tour(places))
+    if match := re.fullmatch(r"(?i)rate (\d{1,6})(?: (?:words|tokens).*)?", request):
+        rate = max(1.0, float(match[1]))
+        return Plan((Step(f"From now on I stream {rate:g} words per second."),), rate)
+    steps: list[Step] = []
+    for part in _split_steps(request):
+        found = _steps_of(part, places)
+        if found is None:
+            return Plan((Step(_not_understood(request)),), understood=False)
+        steps += found
+    return Plan(tuple(steps))
+
+
+def _not_understood(request: str) -> str:
+    quoted = "\n".join(f"> {line}" for line in request.split("\n"))
+    return (
+        f"I heard:\n\n{quoted}\n\nI am the **demo**, a script: that is beyond me. Say `help` for "
+        "what I can do, or set an API key to talk to a real model."
+    )
+
+
+def _split_steps(request: str) -> list[str]:
+    """``write`` and ``run`` take the rest of the line as it is, whatever words are in it."""
+    if re.match(r"(?i)(please )?(write|run|edit)\b", request):
+        return [request]
+    return [part for part in re.split(r"(?i)[,;]?\s+then\s+", request) if part.strip()]
+
+
+def _steps_of(part: str, places: Places) -> list[Step] | None:
+    words = re.sub(r"(?i)^\s*(please|now|and|also|can you|could you)\s+", "", part.strip())
+    for pattern, make in _VERBS:
+        if match := re.fullmatch(pattern, words, re.IGNORECASE | re.DOTALL):
+            return make(match, places)
+    return None
+
+
+def _read(match: re.Match[str], places: Places) -> list[Step]:
+    """``read A and B and find X``: calls of one step; a verb counts until the next one."""
+    calls: list[Call] = []
+    verb = "read"
+    for piece in _list_of(match[1]):
+        if found := re.fullmatch(r"(?i)(read|find|search(?: for)?|grep)\s+(.+)", piece):
+            verb, piece = found[1].lower(), found[2]
+        if verb == "read":
+            calls.append(Call("Read", {"file_path": _bare(piece)}))
+        else:
+            calls.append(_search(piece))
+    return [Step("I read that.", tuple(calls))]
+
+
+def _find(match: re.Match[str], places: Places) -> list[Step]:
+    return [Step("I search for it.", tuple(_search(piece) for piece in _list_of(match[1])))]
+
+
+def _search(words: str) -> Call:
+    found = re.fullmatch(r"(.+?)\s+in\s+(\S+)", words.strip())
+    tool_input: dict[str, JsonValue] = {"pattern": re.escape(_bare(found[1] if found else words))}
+    if found:
+        tool_input["path"] = _bare(found[2])
+    return Call("Grep", tool_input)
+
+
+def _files(match: re.Match[str], places: Places) -> list[Step]:
+    pattern = _bare(match[1]) if match[1] else "*"
+    return [Step("I look which files there are.", (Call("Glob", {"pattern": pattern}),))]
+
+
+def _fetch(match: re.Match[str], places: Places) -> list[Step]:
+    asked = (match[1] or "").strip()
+    if many := re.fullmatch(r"(?i)(\d)(?: slow)? pages?", asked):
+        kind = "slow" if "slow" in asked.lower() else "page"
+        urls = [f"{places.site}/{kind}/{n}" for n in range(1, int(many[1]) + 1)]
+    elif "://" in asked:
+        urls = [_bare(piece) for piece in _list_of(asked)]
+    else:
+        urls = [f"{places.site}/"]
+    return [Step("I fetch it.", tuple(Call("WebFetch", {"url": url}) for url in urls))]
+
+
+def _edit(match: re.Match[str], places: Places) -> list[Step]:
+    file, old, new = _bare(match[1]), _bare(match[2]), _bare(match[3])
+    change: JsonObject = {"file_path": file, "old_string": old, "new_string": new}
+    return [
+        Step("I read the file first.", (Call("Read", {"file_path": file}),)),
+        Step("Now the change.", (Call("Edit", change),)),
+    ]
+
+
+def _write(match: re.Match[str], places: Places) -> list[Step]:
+    content = match[2].rstrip("\n") + "\n"
+    call = Call("Write", {"file_path": _bare(match[1]), "content": content})
+    return [Step("I write the file.", (call,))]
+
+
+def _run(match: re.Match[str], places: Places) -> list[Step]:
+    return [Step("I run it.", (Call("Bash", {"command": _bare(match[1])}),))]
+
+
+def _todo(match: re.Match[str], places: Places) -> list[Step]:
+    return [Step("I note that down.", (_todos(_list_of(match[1])),))]
+
+
+def _todos(texts: list[str], done: int = 0) -> Call:
+    items: list[JsonValue] = [
+        {"content": text, "status": "completed" if n < done else "pending"}
+        for n, text in enumerate(texts)
+    ]
+    return Call("TodoWrite", {"todos": items})
+
+
+def _count(match: re.Match[str], places: Places) -> list[Step]:
+    last = min(int(match[1] or 40), 100_000)
+    lines = "\n".join(f"- line {n:05d} of {last}" for n in range(1, last + 1))
+    return [Step(f"Here we go:\n\n{lines}\n\nThat was line {last}.")]
+
+
+def _help(match: re.Match[str], places: Places) -> list[Step]:
+    return [Step(HELP)]
+
+
+Maker = Callable[[re.Match[str], Places], list[Step]]
+_VERBS: tuple[tuple[str, Maker], ...] = (
+    (r"(?:hi|hello|hey|help|what can you do.*|annyeong|안녕.*)", _help),
+    (r"(?:read|show|open|look at)\s+(.+)", _read),
+    (r"(?:find|search(?: for)?|grep(?: for)?)\s+(.+)", _find),
+    (r"(?:files|list(?: files)?|glob)(?:\s+(.+))?", _files),
+    (r"(?:fetch|get)(?:\s+(.+))?", _fetch),
+    (r"(?:edit|change)\s+(\S+?):?\s+(?:replace\s+)?(.+?)\s+(?:->|=>|with|to)\s+(.+)", _edit),
+    (r"(?:write|create)\s+(\S+?):?\s+(.+)", _write),
+    (r"(?:run|execute|!)\s*(.+)", _run),
+    (r"(?:todo|todos|plan)[:\s]\s*(.+)", _todo),
+    (r"(?:count|talk|stream)(?:\s+to)?(?:\s+(\d+))?(?: lines)?", _count),
+)
+
+
+def tour(places: Places) -> tuple[Step, ...]:
+    """A walk that shows a batch, a fetch with its question, and what typing does."""
+    files = places.files or ("README.md",)
+    reads = tuple(Call("Read", {"file_path": name, "limit": 30}) for name in files[:3])
+    search = Call("Grep", {"pattern": "TODO|FIXME", "head_limit": 20})
+    stops = ["look around", "read and search together", "fetch three pages"]
+    return (
+        Step(
+            "**A short tour.** The line below stays yours the whole time: type anything while I "
+            "work, and watch where it lands. First I look around.",
+            (Call("Glob", {"pattern": "*"}),),
+        ),
+        Step(
+            "Now several independent calls in one response. With `/parallel on` they run at the "
+            "same time; while it is off, they run one after another and you see what it cost.",
+            (*reads, search),
+        ),
+        Step(
+            "Three slow pages from a little web server of my own on this machine. Leaving the "
+            "machine is asked for, per host: `y` once, `s` for this session, `n` no.",
+            tuple(Call("WebFetch", {"url": f"{places.site}/slow/{n}"}) for n in (1, 2, 3)),
+        ),
+        Step("I tick off what is done.", (_todos(stops, done=3),)),
+        Step(
+            "That was the tour. Next, try `count to 60` and type while I count; `/parallel on` "
+            "and `fetch 3 slow pages` again; `run sleep 5` with something typed meanwhile; "
+            "`/help` for the commands."
+        ),
+    )
+
+
+def _list_of(text: str) -> list[str]:
+    pieces = re.split(r"(?i)\s*,\s*(?:and\s+)?|\s+and\s+", text.strip())
+    return [piece.strip() for piece in pieces if piece.strip()]
+
+
+def _bare(word: str) -> str:
+    """Without the quotes or back-ticks around it."""
+    word = word.strip()
+    if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'`":
+        return word[1:-1]
+    return word.removeprefix("@") if len(word) > 1 else word
