@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from midturn_core.dispatch import results
 from midturn_core.dispatch.runner import BatchCall, PreparedCall
 from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
+from midturn_core.permission.access import Access
 from midturn_core.tool import (
     BlockingRunner,
     InvalidInputError,
@@ -31,8 +32,8 @@ class PendingCall:
 
     call: BatchCall
     tool: Tool
-    context: ToolContext
-    """For ``Tool.access``; its ``run_blocking`` refuses, since no slot is held yet."""
+    accesses: tuple[Access, ...]
+    """Everything the call would touch, for the permission policy."""
 
 
 Authorize: TypeAlias = Callable[[PendingCall], Awaitable[ToolUseResult | None]]
@@ -71,12 +72,14 @@ class ToolCallRunner:
         refusal = self._refusal(use)
         if refusal is not None:
             return refusal
-        context = self._context_factory(call, _no_slot_yet)
-        answer = await self._authorize(PendingCall(call, tool, context))
-        return answer if answer is not None else PreparedCall(call, tool, use.input)
+        accesses = tuple(tool.access(use.input, self._context_factory(call, _no_slot_yet)))
+        answer = await self._authorize(PendingCall(call, tool, accesses))
+        return answer if answer is not None else PreparedCall(call, tool, use.input, accesses)
 
     async def run(self, prepared: PreparedCall, run_blocking: BlockingRunner) -> ToolUseResult:
-        context = self._context_factory(prepared.call, run_blocking)
+        context = replace(
+            self._context_factory(prepared.call, run_blocking), accesses=prepared.accesses
+        )
         clock = asyncio.get_running_loop().time
         started = clock()
         result = await prepared.tool.run(prepared.tool_input, context)

@@ -82,6 +82,11 @@ class _Worker:
         self.abandoned = False
         self.thread = threading.Thread(target=work, args=(self,), name=name, daemon=True)
 
+    @property
+    def free(self) -> bool:
+        """Whether it waits for a job or is about to."""
+        return self.job is None or self.job.done()
+
 
 class WorkerPool:
     """Threads that share one line of jobs."""
@@ -92,7 +97,6 @@ class WorkerPool:
         self._changed = threading.Condition()
         self._jobs: deque[JobHandle] = deque()
         self._workers: list[_Worker] = []
-        self._idle = 0
         self._stopped = False
 
     @classmethod
@@ -147,18 +151,18 @@ class WorkerPool:
             self._stopped = True
             for job in self._jobs:
                 job.cancel()
-            idle = [worker for worker in self._workers if worker.job is None]
+            free = [worker for worker in self._workers if worker.free]
             self._changed.notify_all()
-        for worker in idle:
+        for worker in free:
             worker.thread.join()
 
     def _start_workers(self) -> None:
-        while len(self._jobs) > self._idle and len(self._workers) < self._limit:
+        free = sum(worker.free for worker in self._workers)
+        for _ in range(min(len(self._jobs) - free, self._limit - len(self._workers))):
             taken = {worker.number for worker in self._workers}
             number = next(number for number in count(1) if number not in taken)
             worker = _Worker(number, self._name_of(number), self._work)
             self._workers.append(worker)
-            self._idle += 1
             worker.thread.start()
 
     def _work(self, worker: _Worker) -> None:
@@ -177,12 +181,9 @@ class WorkerPool:
         with self._changed:
             if worker.abandoned:
                 return None
-            if worker.job is not None:
-                worker.job = None
-                self._idle += 1
+            worker.job = None
             while not self._jobs and not self._stopped and len(self._workers) <= self._limit:
                 self._changed.wait()
-            self._idle -= 1
             if not self._jobs or len(self._workers) > self._limit:
                 self._workers.remove(worker)
                 self._changed.notify()

@@ -26,11 +26,11 @@ class Reaction(Enum):
 @dataclass(frozen=True, slots=True)
 class StopLimits:
     """Seconds. ``join`` is how long a call that must stop is waited for (D28), ``grace`` how
-    long a cooperative one may take to notice its signal before it is cancelled.
+    long it may take to obey its signal (and to hand over what it has) before it is cancelled.
     """
 
     join: float = 5.0
-    grace: float = 1.0
+    grace: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,12 @@ def react(reason: CancelReason, safe: bool, interrupt: InterruptBehavior) -> Rea
 
 def _end(interrupt: InterruptBehavior) -> Reaction:
     match interrupt:
-        case InterruptBehavior.COOPERATIVE:
+        case InterruptBehavior.COOPERATIVE | InterruptBehavior.EXTERNALLY_TERMINATED:
+            # A tool with a child ends the child when its signal trips and returns its output.
             return Reaction.WIND_DOWN
         case InterruptBehavior.NON_INTERRUPTIBLE:
             return Reaction.LET_FINISH
-        case InterruptBehavior.THREAD_INTERRUPT | InterruptBehavior.EXTERNALLY_TERMINATED:
+        case InterruptBehavior.THREAD_INTERRUPT:
             return Reaction.CANCEL
         case _:
             assert_never(interrupt)

@@ -14,6 +14,7 @@ from midturn_core.events import CallPhase
 from midturn_core.ids import AgentRuntimeId, new_id
 from midturn_core.interrupt import Signal, SignalSource
 from midturn_core.model.messages import JsonObject, ToolUse, ToolUseResult
+from midturn_core.permission.access import Access
 from midturn_core.tool import BlockingRunner, Tool, ToolRegistry
 
 
@@ -66,6 +67,8 @@ class PreparedCall:
     call: BatchCall
     tool: Tool
     tool_input: JsonObject
+    accesses: tuple[Access, ...] = ()
+    """What was permitted; the tool touches exactly this."""
 
 
 class CallRunner(Protocol):
