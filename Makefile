@@ -20,6 +20,7 @@ help:
 
 $(VENV)/.runtime: constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Midturn needs Python 3.11 or newer, but $(PYTHON) is %d.%d; name another one with: make PYTHON=python3.12 ..." % sys.version_info[:2])'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) has no venv module; on Debian and Ubuntu install it with: apt install python3-venv"; exit 1; }
 	@echo "setting up $(VENV) (once, about a minute) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP_INSTALL) --require-hashes -r constraints.txt

@@ -67,6 +67,8 @@ def render(check: Check, width: int) -> str:
 def checks(arguments: Arguments, environ: Mapping[str, str]) -> Iterator[Check]:
     yield python_check()
     yield Check(Verdict.OK, "midturn", f"{VERSION}, at {Path(__file__).parent}")
+    if sys.platform == "win32":
+        yield Check(Verdict.FAIL, "system", "Windows", "run Midturn inside WSL")
     yield from terminal_checks(environ)
     config = Config()
     try:

@@ -65,6 +65,8 @@ def run(arguments: Arguments) -> int:
     if arguments.is_on("version"):
         sys.stdout.write(f"midturn {VERSION}\n")
         return 0
+    if sys.platform == "win32":
+        raise UsageError("Midturn needs Linux or macOS; on Windows run it inside WSL")
     launch = prepare(arguments, os.environ)
     if launch.print_mode:
         return cast("int", import_module("midturn_cli.print_mode").run(launch))
