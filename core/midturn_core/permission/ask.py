@@ -52,6 +52,8 @@ class AskReply:
     answer: AskAnswer
     reason: str = ""
     """The user's words of a ``NO_WITH_REASON``."""
+    by_person: bool = True
+    """False: nobody was asked, and ``reason`` says why."""
 
 
 class AskHandler(Protocol):
@@ -72,4 +74,4 @@ class DenyingAskHandler:
 
     async def resolve(self, ask: Ask) -> AskReply:
         self.asked.append(ask)
-        return AskReply(AskAnswer.NO_WITH_REASON, self.reason)
+        return AskReply(AskAnswer.NO_WITH_REASON, self.reason, by_person=False)

@@ -1,0 +1,71 @@
+"""The rule that answering "this session" would store, in the words that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from midturn_core.permission.access import Access, CommandAccess, HostAccess, PathAccess
+from midturn_core.permission.decision import Verdict
+from midturn_core.permission.path_patterns import literal_pattern
+from midturn_core.permission.policy import PermissionPolicy
+from midturn_core.permission.rules import MCP_PREFIX, parse_rule
+from midturn_core.permission.shell_words import UnreadableCommandError, plain_words
+from midturn_core.permission.word_set import word_set
+
+_MAX_COMMAND = 100
+"""Characters: a longer rule cannot be judged at a glance."""
+
+# Commands that only look, or run the project's own checks: asked once, then with any operands.
+_OPEN_ENDED = {
+    "git": word_set("status log diff show blame ls-files rev-parse describe shortlog"),
+    "npm": word_set("test"),
+    "cargo": word_set("test build check clippy fmt"),
+    "go": word_set("test build vet"),
+}
+_OPEN_ENDED_PROGRAMS = word_set("ls pwd which pytest ruff mypy pyright tsc eslint")
+
+
+def suggest_rule(policy: PermissionPolicy, tool_name: str, accesses: Sequence[Access]) -> str:
+    """A rule that would allow this call, or an empty string when none is offered.
+
+    None is offered where no single rule would do: several different things at once, commands that
+    no rule can read, and what the policy asks about in any case.
+    """
+    texts = {_suggest(policy, tool_name, access) for access in accesses}
+    if not accesses and tool_name.startswith(MCP_PREFIX):
+        texts = {tool_name}
+    if len(texts) != 1:
+        return ""
+    text = texts.pop()
+    try:
+        rule = parse_rule(text)
+    except ValueError:
+        return ""
+    decision = policy.decide(tool_name, accesses, [rule])
+    return text if decision.verdict is Verdict.ALLOW else ""
+
+
+def _suggest(policy: PermissionPolicy, tool_name: str, access: Access) -> str:
+    match access:
+        case CommandAccess(command):
+            return _suggest_command(tool_name, command.strip())
+        case HostAccess():
+            return f"WebFetch(domain:{access.host})"
+        case PathAccess(_, resolved, True) if resolved.is_relative_to(policy.workspace):
+            return "Edit(**)"
+        case PathAccess():
+            kind = "Edit" if access.writes else "Read"
+            return f"{kind}({literal_pattern(access.resolved, policy.workspace)})"
+
+
+def _suggest_command(tool_name: str, command: str) -> str:
+    try:
+        words = plain_words(command)
+    except UnreadableCommandError:
+        return ""
+    if words[0] in _OPEN_ENDED_PROGRAMS:
+        return f"{tool_name}({words[0]}:*)"
+    if len(words) > 1 and words[1] in _OPEN_ENDED.get(words[0], ()):
+        return f"{tool_name}({words[0]} {words[1]}:*)"
+    is_glanceable = len(command) <= _MAX_COMMAND and "\n" not in command
+    return f"{tool_name}({command})" if is_glanceable else ""
