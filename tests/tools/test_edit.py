@@ -72,6 +72,15 @@ async def test_replace_all_counts_and_shows_each_region(bench: FileBench) -> Non
     assert "    20\t" not in text
 
 
+async def test_a_file_that_is_emptied_is_said_to_hold_nothing(bench: FileBench) -> None:
+    bench.put("a.txt", "a\n")
+    await bench.read("a.txt")
+    assert output(await bench.edit("a.txt", "a\n", "")).endswith("Nothing is left around it.")
+    assert bench.bytes_of("a.txt") == b""
+    output(await bench.edit("a.txt", "", "new\n"))
+    assert bench.bytes_of("a.txt") == b"new\n"
+
+
 async def test_an_ambiguous_text_is_refused_with_count_and_lines(bench: FileBench) -> None:
     bench.put("a.txt", "x\n-\nx\nx x\n")
     await bench.read("a.txt")
@@ -229,7 +238,7 @@ async def test_replace_all_leaves_combined_characters_alone_and_says_so(bench: F
     bench.put("a.txt", "e e\u0301 e\n")
     await bench.read("a.txt")
     text = output(await bench.edit("a.txt", "e", "x", replace_all=True))
-    assert "2 replacements. 1 further places end inside a combined character" in text
+    assert "2 replacements. Left alone, as they end inside a combined character: 1." in text
     assert bench.bytes_of("a.txt").decode() == "x e\u0301 x\n"
 
 

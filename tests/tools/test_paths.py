@@ -50,6 +50,11 @@ def test_a_path_is_relative_to_the_workspace_absolute_or_below_home(
     ]
 
 
+def test_two_leading_slashes_are_one_for_every_rule(workspace: Path) -> None:
+    access = path_access("//etc/../etc/hosts", make_tool_context(workspace), writes=False)
+    assert access.written == Path("/etc/hosts")
+
+
 def test_links_are_followed_in_the_resolved_path_and_kept_in_the_written_one(
     workspace: Path,
 ) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -66,6 +67,40 @@ async def test_a_cut_line_says_its_length_and_how_to_see_the_rest(bench: FileBen
     text = output(await bench.read("a.txt"))
     assert "x" * 2_000 + " … [2,000 of 5,000 characters shown]" in text
     assert "sed -n 2p FILE | cut -c 2001-4000" in text
+
+
+@pytest.mark.parametrize("joined", ["e\u0301", "\U0001f469\u200d\U0001f467", "\u1112\u1161"])
+@pytest.mark.parametrize("shift", range(3))
+async def test_a_line_is_never_cut_inside_a_character(
+    bench: FileBench, joined: str, shift: int
+) -> None:
+    bench.put("a.txt", "x" * shift + joined * 2_000)
+    shown = output(await bench.read("a.txt")).split("\t")[1].split(" … ")[0]
+    assert shown.lstrip("x") == joined * (len(shown.lstrip("x")) // len(joined))
+    assert 1_990 < len(shown) <= 2_000
+
+
+async def test_a_file_that_changes_while_it_is_read_gets_no_stamp(bench: FileBench) -> None:
+    path = bench.put("a.log", "x\n" * 1_000_000)
+    stop = threading.Event()
+
+    def grow() -> None:
+        with path.open("ab", buffering=0) as log:
+            while not stop.is_set():
+                log.write(b"y\n")
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    try:
+        async with asyncio.timeout(30):
+            text = output(await bench.read("a.log", limit=1))
+            while "changed while it was being read" not in text:
+                bench.context.read_files.forget(path)
+                text = output(await bench.read("a.log", limit=1))
+    finally:
+        stop.set()
+        writer.join()
+    assert bench.context.read_files.get(path) is None
 
 
 async def test_line_numbers_count_line_feeds_only(bench: FileBench) -> None:

@@ -146,7 +146,7 @@ async def test_the_counts_of_a_replacement_are_reported(bench: FileBench) -> Non
     bench.put("a.txt", "a\nb\nc\n")
     await bench.read("a.txt")
     result = await bench.write("a.txt", "a\nB\nc\nd\n")
-    assert output(result) == "Replaced a.txt: 2 lines added, 1 removed."
+    assert output(result) == "Replaced a.txt (+2 -1 lines)."
     assert result.summary == "+2 -1"
 
 

@@ -158,7 +158,8 @@ def _report(path: str, replaced: Replaced, existing: ExistingFile, region: str) 
     places = "1 replacement" if replaced.count == 1 else f"{replaced.count:,} replacements"
     notes = ""
     if replaced.skipped:
-        notes += f" {replaced.skipped:,} further places end inside a combined character and stay."
+        notes += f" Left alone, as they end inside a combined character: {replaced.skipped:,}."
     if existing.other_names:
         notes += " The file has another name (a hard link), which keeps the old content."
-    return f"Edited {path}: {places}.{notes} It now reads:\n\n{region}"
+    now = f"It now reads:\n\n{region}" if region else "Nothing is left around it."
+    return f"Edited {path}: {places}.{notes} {now}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import BinaryIO
 
@@ -159,7 +159,9 @@ class ReadTool:
         result, seen = _answer(source, request, access)
         after = os.fstat(file.fileno())
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-            raise FileProblem("was changed while it was being read; read it again")
+            # A log that grows is still worth showing, but no stamp may vouch for a mixture.
+            note = "[The file changed while it was being read; an edit needs a new read.]"
+            return replace(result, output=f"{result.output}\n\n{note}")
         if source.content_hash is not None:
             context.read_files.record(access.resolved, ReadStamp(source.content_hash, seen))
         return result

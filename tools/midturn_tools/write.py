@@ -125,8 +125,5 @@ def _report(path: str, existing: ExistingFile | None, before: str, after: str) -
     note = ""
     if existing.other_names:
         note = " The file has another name (a hard link), which keeps the old content."
-    return ToolResult(
-        f"Replaced {path}: {detail.added:,} lines added, {detail.removed:,} removed.{note}",
-        summary=f"+{detail.added} -{detail.removed}",
-        detail=detail,
-    )
+    counts = f"+{detail.added} -{detail.removed}"
+    return ToolResult(f"Replaced {path} ({counts} lines).{note}", summary=counts, detail=detail)
