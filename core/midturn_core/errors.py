@@ -77,11 +77,11 @@ class UnknownModelError(ModelError):
 
 
 class BadRequestError(ModelError):
-    """The service refused the request as malformed (400, 413, 422)."""
+    """The service refused the request (400, 402, 422, a redirect)."""
 
 
 class ContextFullError(ModelError):
-    """The history does not fit into the model's window any more."""
+    """The history does not fit into the model's window or a request (400, 413) any more."""
 
 
 class RateLimitedError(ModelError):

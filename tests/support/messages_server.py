@@ -60,7 +60,11 @@ class MessagesServer:
 
     def environment(self) -> dict[str, str]:
         """The variables that lead a ``midturn`` process here."""
-        return {"ANTHROPIC_BASE_URL": self.url, "ANTHROPIC_API_KEY": self._options.key or KEY}
+        return {
+            "ANTHROPIC_BASE_URL": self.url,
+            "ANTHROPIC_API_KEY": self._options.key or KEY,
+            "NO_PROXY": "127.0.0.1,localhost",
+        }
 
     @property
     def requests(self) -> list[RecordedRequest]:

@@ -291,11 +291,13 @@ def _transport_errors(settings: ClientSettings) -> Generator[None]:
 
     try:
         yield
+    except anthropic.APIStatusError:
+        raise
     except anthropic.APIConnectionError as error:
         raise _transport_error(error.__cause__ or error, settings) from error
     except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
         raise _transport_error(error, settings) from error
-    except UnicodeDecodeError as error:
+    except (anthropic.AnthropicError, UnicodeDecodeError) as error:
         raise _truncated("The answer arrived damaged.") from error
 
 

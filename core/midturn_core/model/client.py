@@ -66,7 +66,8 @@ class BlockFinished:
 class RetryScheduled:
     """The client will send the request again by itself after ``delay`` seconds.
 
-    Only before the first event of a message: what comes after is the turn loop's policy.
+    Only before the first event of a message: what comes after is the turn loop's policy. It is
+    retry number ``attempt`` (from 1) of at most ``attempts``.
     """
 
     attempt: int
