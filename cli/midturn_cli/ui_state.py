@@ -241,6 +241,7 @@ class UiState:
         self.activity = None
         self.busy = False
         self.asks = ()
+        self._waited &= {item.uuid for item in self.queue}
         if event.reason is not TurnEndReason.DONE or event.error:
             blocks.append(turn_end_block(event))
         return blocks

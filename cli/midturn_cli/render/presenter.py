@@ -5,6 +5,7 @@ Import it after the first paint: Rich takes 80 ms.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -37,6 +38,8 @@ from midturn_core.events import CallPhase
 if TYPE_CHECKING:
     from midturn_cli.render.markdown_pieces import MarkdownPiece
     from midturn_cli.render.markdown_stream import MarkdownStream
+
+_LOG = logging.getLogger(__name__)
 
 KEPT_ENTRIES = 500
 """Entries of the transcript that can be rendered again at another width."""
@@ -239,6 +242,14 @@ class ScreenPresenter:
         return gap
 
     def _render(self, entry: _Entry, width: int) -> str:
+        try:
+            return self._rendered(entry, width)
+        # An isolation wall: one block that cannot be rendered must not end the session.
+        except Exception:
+            _LOG.exception("a block could not be rendered")
+            return "[something could not be shown here; the log file says why]\n"
+
+    def _rendered(self, entry: _Entry, width: int) -> str:
         look = self._look
         match entry:
             case _Rows():

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from midturn_cli.render.plain import PlainPresenter
+from midturn_cli.ui_events import CommandOutput, CommandTable, QueueChanged, UiEvent
+from midturn_core.events import (
+    AskRequested,
+    DeliveryPoint,
+    InputsDelivered,
+    Notice,
+    NoticeLevel,
+    TextDelta,
+    ThinkingDelta,
+    TurnEndReason,
+)
+from midturn_core.model.messages import DiffDetail, Outcome
+from midturn_core.queue.types import QueuedInputPriority
+from tests.support.screen_events import (
+    PARALLEL,
+    SEQUENTIAL,
+    ask,
+    batch_finished,
+    batch_started,
+    call_ready,
+    call_started,
+    message_ended,
+    turn_ended,
+    turn_started,
+    typed,
+)
+
+
+def plain(*events: UiEvent) -> str:
+    subject = PlainPresenter()
+    return "".join(subject.apply(event) for event in events)
+
+
+def test_an_answer_streams_through_as_it_comes() -> None:
+    subject = PlainPresenter()
+    assert subject.apply(turn_started(typed("hello"))) == ""
+    assert subject.apply(TextDelta("**Hel")) == "**Hel"
+    assert subject.apply(TextDelta("lo**\tyou")) == "lo**\tyou"
+    assert subject.apply(message_ended()) == "\n"
+
+
+def test_an_answer_that_ends_with_a_line_end_gets_no_second_one() -> None:
+    assert plain(TextDelta("text\n"), message_ended()) == "text\n"
+
+
+def test_a_notice_waits_for_the_end_of_the_answer_line() -> None:
+    subject = PlainPresenter()
+    subject.apply(TextDelta("half a "))
+    assert subject.apply(Notice(NoticeLevel.WARNING, "careful")) == ""
+    assert subject.apply(TextDelta("line\nnext")) == "line\nwarning: careful\nnext"
+
+
+def test_a_notice_that_waited_comes_with_the_end_of_the_answer() -> None:
+    text = plain(TextDelta("all"), Notice(NoticeLevel.ERROR, "broken"), message_ended())
+    assert text == "all\nerror: broken\n"
+
+
+def test_thinking_is_silent() -> None:
+    assert plain(ThinkingDelta("hm"), TextDelta("a\n"), message_ended()) == "a\n"
+
+
+def test_calls_are_lines() -> None:
+    text = plain(
+        batch_started(1, SEQUENTIAL),
+        call_started(0, 1, "Edit"),
+        call_ready(
+            0, Outcome.FAILED, content="Error: no", detail=DiffDetail("a", "-a\n+b\n", 1, 1)
+        ),
+    )
+    assert text == "[Edit: src/0.py] ✗ failed (45ms)\n    Error: no\n    -a\n    +b\n"
+
+
+def test_a_batch_has_its_totals() -> None:
+    text = plain(
+        batch_started(2, PARALLEL),
+        call_started(0, 2),
+        call_started(1, 2),
+        call_ready(1, summary="3 lines"),
+        call_ready(0),
+        batch_finished(Outcome.SUCCEEDED, Outcome.SUCCEEDED),
+    )
+    assert text == (
+        "Parallel Tool Execution (2 calls)\n"
+        "[1/2] Read: src/0.py ✓ (45ms)\n"
+        "[2/2] Read: src/1.py ✓ (46ms) · 3 lines\n"
+        "Total: 2/2 succeeded in 156ms (parallel)\n"
+        "Sequential would have taken: 311ms (saved 155ms)\n"
+    )
+
+
+def test_a_question_is_readable_even_in_the_middle_of_a_line() -> None:
+    text = plain(TextDelta("half"), AskRequested(ask("rm x", index=1, count=2, rule="Bash(rm x)")))
+    assert text == (
+        "half\n? Bash: rm x (2 of 2)\n| rm x\nwhy: no rule allows it\n"
+        "y once, s this session (allows Bash(rm x)), n no, r no with a reason\n"
+    )
+
+
+def test_a_line_that_waits_is_told_once_and_shown_where_it_is_delivered() -> None:
+    line = typed("faster", QueuedInputPriority.NOW)
+    text = plain(
+        turn_started(),
+        QueueChanged((line,)),
+        QueueChanged((line,)),
+        QueueChanged(()),
+        InputsDelivered((line,), DeliveryPoint.STEP_BOUNDARY, 1),
+    )
+    assert text == "queued NOW (at once): faster\n> faster (NOW · after step 1)\n"
+
+
+def test_a_failed_turn_says_why() -> None:
+    text = plain(
+        turn_started(), turn_ended(TurnEndReason.FAILED, error="offline", way_out="/retry")
+    )
+    assert text == "Failed after 12.0s, 3 steps: offline → /retry\n"
+
+
+def test_commands_write_plain_lines() -> None:
+    assert plain(CommandOutput("one\ntwo", markdown=True)) == "one\ntwo\n"
+    assert plain(CommandTable("T", ("k", "v"), (("long", "1"),))) == "T\nk     v\nlong  1\n"
+
+
+def loaded_after_importing(module: str) -> set[str]:
+    program = f"import sys, {module}; sys.stdout.write(' '.join(sys.modules))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    result = subprocess.run(
+        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
+    )
+    return set(result.stdout.split())
+
+
+@pytest.mark.parametrize("module", ["midturn_cli.ui_state", "midturn_cli.render.plain"])
+def test_plain_mode_and_the_reducer_need_no_rich(module: str) -> None:
+    assert not loaded_after_importing(module) & {"rich", "markdown_it"}
+
+
+def test_the_screen_needs_no_rich_markdown_before_the_first_answer() -> None:
+    loaded = loaded_after_importing("midturn_cli.render.presenter")
+    assert not loaded & {"rich.markdown", "markdown_it"}

@@ -1,0 +1,660 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from rich.cells import cell_len
+
+from midturn_cli.ports import LiveRegion, Presenter
+from midturn_cli.render.canvas import ColorSystem
+from midturn_cli.render.clean import clean
+from midturn_cli.render.plain import PlainPresenter
+from midturn_cli.render.presenter import ScreenPresenter
+from midturn_cli.ui_events import (
+    AnswerReplayed,
+    CommandOutput,
+    CommandTable,
+    Greeting,
+    PromptReplayed,
+    QueueChanged,
+    ShellLineFinished,
+    ShellLineStarted,
+    StatusChanged,
+    StatusInfo,
+    UiEvent,
+    UserEcho,
+)
+from midturn_core.events import (
+    AskAnswered,
+    AskRequested,
+    CallPhase,
+    CompactionFinished,
+    DeliveryPoint,
+    InputsDelivered,
+    MessageSuperseded,
+    Notice,
+    NoticeLevel,
+    RetryWaiting,
+    StepStarted,
+    TextDelta,
+    ThinkingDelta,
+    ToolPhaseChanged,
+    ToolProgress,
+    ToolUseAnnounced,
+    TurnEndReason,
+)
+from midturn_core.model.messages import (
+    DiffDetail,
+    Outcome,
+    OutputDetail,
+    TodoDetail,
+    TodoItem,
+)
+from midturn_core.permission.ask import Ask, AskAnswer, AskReply
+from midturn_core.queue.types import HELD_KEY, QueuedInputPriority
+from tests.support.screen_events import (
+    MAIN,
+    PARALLEL,
+    SEQUENTIAL,
+    STATUS,
+    SWITCHED_OFF,
+    ask,
+    batch_finished,
+    batch_started,
+    call_ready,
+    call_runs,
+    call_started,
+    message_ended,
+    turn_ended,
+    turn_started,
+    typed,
+)
+from tests.support.terminal_text import (
+    TerminalTextCase,
+    acts_on_terminal,
+    cases,
+    shows,
+    without_sgr,
+)
+
+DIFF = "--- a\n+++ b\n@@ -10,3 +10,3 @@\n same\n-old\n+new\n same\n"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def presenter(color_system: ColorSystem | None = None) -> tuple[ScreenPresenter, Clock]:
+    clock = Clock()
+    return ScreenPresenter(color_system=color_system, clock=clock), clock
+
+
+def screen(*events: UiEvent, width: int = 80) -> str:
+    """The transcript of these events, without colours."""
+    subject, _ = presenter()
+    for event in events:
+        subject.apply(event)
+    return subject.take_committed(width)
+
+
+def live(
+    *events: UiEvent, width: int = 80, rows: int = 24, armed: bool = False, empty: bool = True
+) -> LiveRegion:
+    subject, clock = presenter()
+    subject.apply(turn_started())
+    for event in events:
+        subject.apply(event)
+    subject.take_committed(width)
+    return subject.live(width, rows, clock.now, ask_armed=armed, draft_empty=empty)
+
+
+def height(region: LiveRegion) -> int:
+    return sum(len(part.split("\n")) for part in parts(region) if part)
+
+
+def parts(region: LiveRegion) -> list[str]:
+    return [region.tail, region.tools, region.queue, region.ask, region.status]
+
+
+def test_it_is_the_presenter_of_the_terminal() -> None:
+    subject: Presenter = presenter()[0]
+    assert not subject.has_committed
+    assert subject.take_committed(80) == ""
+    assert not subject.animated
+
+
+def test_a_parallel_batch_is_a_panel_with_totals_and_the_saving() -> None:
+    text = screen(
+        batch_started(3, PARALLEL),
+        *(call_started(i, 3) for i in range(3)),
+        call_ready(2),
+        call_ready(1, Outcome.FAILED, content="Error: File not found"),
+        call_ready(0),
+        batch_finished(Outcome.SUCCEEDED, Outcome.FAILED, Outcome.SUCCEEDED),
+    )
+    assert text == (
+        "│ Parallel Tool Execution (3 calls)\n"
+        "│ [1/3] Read: src/0.py ✓ (45ms)\n"
+        "│ [2/3] Read: src/1.py ✗ (46ms)\n"
+        "│       Error: File not found\n"
+        "│ [3/3] Read: src/2.py ✓ (47ms)\n"
+        "│ Total: 2/3 succeeded, 1 failed in 156ms (parallel)\n"
+        "│ Sequential would have taken: 311ms (saved 155ms)\n"
+    )
+
+
+def test_a_batch_that_could_have_been_parallel_says_what_that_would_have_taken() -> None:
+    text = screen(
+        batch_started(2, SWITCHED_OFF),
+        *(call_started(i, 2) for i in range(2)),
+        call_ready(0),
+        call_ready(1),
+        batch_finished(Outcome.SUCCEEDED, Outcome.SUCCEEDED, verdict=SWITCHED_OFF),
+    )
+    assert "Total: 2/2 succeeded in 156ms (sequential)" in text
+    assert "took 156ms; in parallel it would have taken 120ms: /parallel on" in text
+
+
+def test_a_single_call_shows_its_argument_and_its_finding() -> None:
+    text = screen(
+        batch_started(1, SEQUENTIAL), call_started(0, 1), call_ready(0, summary="34 lines")
+    )
+    assert text == "[Read: src/0.py] ✓ (45ms)\n  → 34 lines\n"
+
+
+def test_a_failed_call_shows_its_error_in_one_line() -> None:
+    text = screen(
+        batch_started(1, SEQUENTIAL),
+        call_started(0, 1),
+        call_ready(0, Outcome.FAILED, content="Error: no such file\ntrace\ntrace"),
+    )
+    assert text == "[Read: src/0.py] ✗ (45ms)\n  → Error: no such file …\n"
+
+
+def test_a_change_is_a_numbered_diff() -> None:
+    text = screen(
+        batch_started(1, SEQUENTIAL),
+        call_started(0, 1, "Edit"),
+        call_ready(0, summary="+1 -1", detail=DiffDetail("a.py", DIFF, 1, 1)),
+    )
+    assert text.split("\n")[2:] == [
+        "       10   same",
+        "       11 - old",
+        "       11 + new",
+        "       12   same",
+        "",
+    ]
+
+
+def test_a_long_diff_is_cut_with_a_count() -> None:
+    unified = "@@ -1,0 +1,100 @@\n" + "".join(f"+line {i}\n" for i in range(100))
+    text = screen(
+        batch_started(1, SEQUENTIAL),
+        call_started(0, 1, "Write"),
+        call_ready(0, detail=DiffDetail("a.py", unified, 100, 0)),
+    )
+    assert "line 38" in text and "line 40" not in text
+    assert "… 61 more rows" in text
+
+
+def test_a_command_shows_its_last_lines_and_how_many_went_before() -> None:
+    text = screen(
+        batch_started(1, SEQUENTIAL),
+        call_started(0, 1, "Bash", "make"),
+        call_ready(0, detail=OutputDetail(("one", "two"), 30)),
+    )
+    assert text.endswith("    … 28 lines above\n    one\n    two\n")
+
+
+def test_a_todo_list_is_shown_with_its_states() -> None:
+    items = (TodoItem("a", "completed"), TodoItem("b", "in_progress"), TodoItem("c", "pending"))
+    text = screen(
+        batch_started(1, SEQUENTIAL),
+        call_started(0, 1, "TodoWrite"),
+        call_ready(0, detail=TodoDetail(items)),
+    )
+    assert text.endswith("    [x] a\n    [>] b\n    [ ] c\n")
+
+
+def test_a_rule_that_was_allowed_is_shown_whole() -> None:
+    question = ask(rule="Bash(git push origin a-long-branch-name:*)")
+    text = screen(
+        batch_started(1, SEQUENTIAL),
+        call_started(0, 1, "Bash", "git push"),
+        AskRequested(question),
+        AskAnswered(question, AskReply(AskAnswer.SESSION)),
+        call_ready(0),
+    )
+    assert "allowed this session: Bash(git push origin a-long-branch-name:*)" in text
+
+
+def test_a_notice_stands_before_the_open_tail_and_never_inside_a_line() -> None:
+    text = screen(
+        TextDelta("First.\n\nSecond.\n\nThird para"),
+        Notice(NoticeLevel.WARNING, "a notice"),
+        TextDelta("graph."),
+        message_ended(),
+    )
+    assert text == "First.\n\n! a notice\n\nSecond.\n\nThird paragraph.\n"
+
+
+def test_a_streamed_answer_is_the_same_transcript_whatever_the_pieces() -> None:
+    answer = "# Title\n\n- one\n- two\n\n```python\nx = 1\n```\n\n> quote\n\nEnd."
+    whole = screen(TextDelta(answer), message_ended())
+    rng = random.Random(1)
+    for _ in range(5):
+        subject, _ = presenter()
+        text = ""
+        position = 0
+        while position < len(answer):
+            size = rng.randint(1, 9)
+            subject.apply(TextDelta(answer[position : position + size]))
+            position += size
+            text += subject.take_committed(80)
+        subject.apply(message_ended())
+        assert text + subject.take_committed(80) == whole
+
+
+def test_rows_of_the_transcript_are_not_filled_with_blanks() -> None:
+    text = screen(TextDelta("para\n\n- item\n\n> quote\n"), message_ended())
+    assert all(row == row.rstrip() for row in text.split("\n"))
+
+
+def test_a_slow_terminal_gets_one_block_at_a_time() -> None:
+    subject, _ = presenter()
+    for i in range(5):
+        subject.apply(Notice(NoticeLevel.INFO, f"notice {i}"))
+    first = subject.take_committed(80, max_chars=5)
+    assert first == "· notice 0\n"
+    assert subject.has_committed
+    assert subject.take_committed(80, max_chars=25) == "· notice 1\n· notice 2\n"
+    assert subject.take_committed(80) == "· notice 3\n· notice 4\n"
+
+
+def test_a_dropped_backlog_says_how_much_is_missing() -> None:
+    subject, _ = presenter()
+    for i in range(100):
+        subject.apply(Notice(NoticeLevel.INFO, f"notice {i}"))
+    subject.drop_backlog(80, keep_rows=3)
+    assert subject.take_committed(80) == (
+        "[97 lines not shown]\n· notice 97\n· notice 98\n· notice 99\n"
+    )
+
+
+def test_a_short_backlog_is_kept_whole() -> None:
+    subject, _ = presenter()
+    subject.apply(Notice(NoticeLevel.INFO, "only"))
+    subject.drop_backlog(80, keep_rows=3)
+    assert subject.take_committed(80) == "· only\n"
+
+
+def test_the_transcript_can_be_repainted_at_another_width() -> None:
+    subject, _ = presenter()
+    events: list[UiEvent] = [UserEcho("/help"), TextDelta("word " * 30), message_ended()]
+    for event in events:
+        subject.apply(event)
+    subject.take_committed(80)
+    narrow = subject.recent(30, 100)
+    assert narrow.count("word") == 30
+    assert max(len(row) for row in narrow.split("\n")) <= 30
+    assert subject.recent(30, 2) == "".join(narrow.splitlines(keepends=True)[-2:])
+    assert subject.recent(30, 0) == ""
+
+
+def test_a_superseded_answer_is_marked_below() -> None:
+    text = screen(TextDelta("half an ans"), MessageSuperseded("overloaded"))
+    assert text.startswith("half an ans\n↑ superseded")
+
+
+def test_a_prompt_that_waited_shows_where_it_went_in() -> None:
+    line = typed("do it\nin TypeScript", QueuedInputPriority.NOW)
+    text = screen(
+        turn_started(typed("hello")),
+        InputsDelivered((line,), DeliveryPoint.STREAM_CUT, 2),
+    )
+    assert text == "❯ hello\n\n❯ do it\n  in TypeScript\n  NOW · cut the answer\n"
+
+
+def test_a_huge_prompt_is_cut_with_a_count() -> None:
+    text = screen(turn_started(typed("\n".join(f"line {i}" for i in range(1_000)))))
+    assert "line 999" in text and "… 961 more rows …" in text
+    assert text.count("\n") <= 41
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (TurnEndReason.INTERRUPTED, "Cancelled after 12.0s, 3 steps"),
+        (TurnEndReason.FAILED, "Failed after 12.0s, 3 steps: offline → /retry"),
+        (TurnEndReason.STEP_LIMIT, "limit of 3 steps"),
+        (TurnEndReason.STALLED, "every call of the last six steps failed"),
+        (TurnEndReason.REFUSED, "declined"),
+    ],
+)
+def test_the_end_of_a_turn_says_why_and_what_to_do(reason: TurnEndReason, words: str) -> None:
+    text = screen(turn_started(), turn_ended(reason, error="offline", way_out="/retry"))
+    assert words in text
+    assert "→ /retry" in text
+
+
+def test_command_output_is_plain_or_markdown() -> None:
+    assert screen(CommandOutput("**raw** [red]")) == "**raw** [red]\n"
+    assert screen(CommandOutput("- **bold**", markdown=True)) == " • bold\n"
+
+
+def test_a_table_is_aligned_and_text_in_it_is_no_markup() -> None:
+    text = screen(CommandTable("Title", ("key", "value"), (("[red]a", "1"), ("long", "2")), "end"))
+    assert text == "Title\nkey     value\n[red]a  1\nlong    2\nend\n"
+
+
+def test_a_table_without_rows_has_a_title() -> None:
+    assert screen(CommandTable("Nothing waits", (), ())) == "Nothing waits\n"
+
+
+def test_a_shell_line_shows_output_and_exit_code() -> None:
+    text = screen(
+        UserEcho("!ls"), ShellLineStarted("s", "ls"), ShellLineFinished("s", "ls", "a\nb\n", 2)
+    )
+    assert text == "❯ !ls\n  a\n  b\n  exit code 2\n"
+    assert "interrupted" in screen(ShellLineFinished("s", "ls", "", None))
+
+
+def test_the_greeting_names_the_demo() -> None:
+    demo = StatusInfo("script", True, "default", True, 4, 2)
+    text = screen(Greeting("1.2.3", "/home/me", demo, ("/help",)))
+    assert text == "Midturn 1.2.3  /home/me\nDEMO · script · default · ∥ on 4/2\n/help\n"
+
+
+def test_running_calls_spin_and_show_time_and_progress() -> None:
+    subject, clock = presenter()
+    events: list[UiEvent] = [
+        batch_started(3),
+        *(call_started(i, 3) for i in range(3)),
+        call_runs(0),
+        ToolPhaseChanged("use-1", CallPhase.ASKING),
+        ToolProgress("use-0", "half done"),
+        call_ready(2),
+    ]
+    for event in events:
+        subject.apply(event)
+    assert subject.animated
+    clock.now = 1.25
+    rows = subject.live(80, 20, clock.now, ask_armed=False).tools.split("\n")
+    assert rows == [
+        "⠹ [1/3] Read: src/0.py 1.2s · half done",
+        "? [2/3] Read: src/1.py asks you",
+        "✓ [3/3] Read: src/2.py (47ms)",
+    ]
+
+
+def test_a_spinner_changes_at_least_four_times_a_second_in_one_cell() -> None:
+    subject, _ = presenter()
+    subject.apply(StepStarted(1))
+    glyphs = [subject.live(80, 20, tick / 4, ask_armed=False).tools[0] for tick in range(8)]
+    assert all(a != b for a, b in zip(glyphs, glyphs[1:], strict=False))
+    assert {cell_len(glyph) for glyph in glyphs} == {1}
+
+
+def test_more_calls_than_rows_are_counted() -> None:
+    region = live(batch_started(12), *(call_started(i, 12) for i in range(12)))
+    rows = region.tools.split("\n")
+    assert len(rows) == 9
+    assert rows[-1] == "+4 more"
+
+
+@pytest.mark.parametrize(
+    ("priority", "words"),
+    [
+        (QueuedInputPriority.NOW, "at once"),
+        (QueuedInputPriority.NEXT, "after this step"),
+        (QueuedInputPriority.LATER, "after this turn"),
+    ],
+)
+def test_a_waiting_line_shows_its_tier_and_when_it_goes(
+    priority: QueuedInputPriority, words: str
+) -> None:
+    region = live(QueueChanged((typed("do\nthis", priority),)))
+    assert region.queue == f"{priority.name:<5} do ⏎ this · {words}"
+
+
+def test_a_now_line_behind_a_command_says_what_it_waits_for() -> None:
+    region = live(
+        batch_started(1, SEQUENTIAL),
+        call_started(0, 1, "Bash", "make"),
+        call_runs(0),
+        QueueChanged((typed("stop", QueuedInputPriority.NOW),)),
+    )
+    assert "waits for Bash — Esc stops it" in region.queue
+
+
+def test_held_lines_say_how_they_are_released() -> None:
+    region = live(QueueChanged((typed("held", metadata={HELD_KEY: "1"}),)))
+    assert "held — Enter on an empty line sends it" in region.queue
+
+
+def test_only_the_last_three_waiting_lines_are_shown() -> None:
+    region = live(QueueChanged(tuple(typed(f"line {i}") for i in range(10))))
+    rows = region.queue.split("\n")
+    assert rows[0] == "+7 more"
+    assert [row.split(" · ")[0] for row in rows[1:]] == [f"NEXT  line {i}" for i in (7, 8, 9)]
+
+
+def test_a_question_shows_everything_and_how_to_answer_when_armed() -> None:
+    question = ask("git push origin main", index=1, count=3, rule="Bash(git push:*)")
+    region = live(AskRequested(question), armed=True)
+    assert region.ask.split("\n") == [
+        "? Bash: git push origin main  (2 of 3)",
+        "│ git push origin main",
+        "why: no rule allows it",
+        "y once · s this session (allows Bash(git push:*)) · n no · r no, with a reason",
+    ]
+
+
+@pytest.mark.parametrize(("empty", "words"), [(True, "wait…"), (False, "Tab to answer")])
+def test_an_unarmed_question_says_what_to_do(empty: bool, words: str) -> None:
+    region = live(AskRequested(ask()), empty=empty)
+    assert region.ask.split("\n")[-1] == words
+    assert "y once" not in region.ask
+
+
+def test_a_session_answer_is_only_offered_with_a_rule() -> None:
+    region = live(AskRequested(ask()), armed=True)
+    assert region.ask.split("\n")[-1] == "y once · n no · r no, with a reason"
+
+
+def test_a_long_command_is_cut_visibly_and_keeps_its_end() -> None:
+    body = "\n".join(f"echo {i}" for i in range(500)) + "\nrm -rf ~"
+    region = live(AskRequested(ask(body)), armed=True, rows=12)
+    assert "rows not shown" in region.ask
+    assert "rm -rf ~" in region.ask
+    assert height(region) <= 12
+
+
+def test_a_question_shows_the_change_it_is_about() -> None:
+    question = Ask(
+        "k", MAIN, "use-0", "Edit", "Edit: a.py", "a.py", "", detail=DiffDetail("a.py", DIFF, 1, 1)
+    )
+    region = live(AskRequested(question))
+    assert "11 - old" in region.ask and "11 + new" in region.ask
+
+
+def test_the_status_row_drops_the_least_important_first_and_never_the_demo() -> None:
+    demo = StatusInfo("a-long-model-name", True, "yolo", False, 4, 4, 34, 5_000)
+    wide = live(StatusChanged(demo), QueueChanged((typed("x"),)), width=100).status
+    assert wide == (
+        "DEMO · a-long-model-name · yolo · ∥ off · queue 1 NEXT · context 34% · 5.0k tok"
+    )
+    narrow = live(StatusChanged(demo), QueueChanged((typed("x"),)), width=40).status
+    assert narrow == "DEMO · yolo · ∥ off · queue 1 NEXT"
+    for width in range(1, 100):
+        row = live(StatusChanged(demo), width=width).status
+        assert cell_len(row) < max(width, 2)
+        assert width < 6 or row.startswith("DEMO")
+
+
+def busy_events() -> list[UiEvent]:
+    return [
+        StatusChanged(STATUS),
+        TextDelta("- long list\n" * 40),
+        batch_started(12),
+        *(call_started(i, 12, title="x" * 300) for i in range(12)),
+        *(call_runs(i) for i in range(12)),
+        QueueChanged(tuple(typed("y" * 300) for _ in range(10))),
+        AskRequested(ask("z" * 3_000, rule="Bash(" + "z" * 300 + ")")),
+        TextDelta("- long list\n" * 40),
+        StepStarted(2),
+        ThinkingDelta("thought " * 100),
+    ]
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 10, 20, 40, 80, 200])
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 5, 8, 12, 30])
+def test_the_live_region_fits_into_every_window(width: int, rows: int) -> None:
+    for armed in (True, False):
+        region = live(*busy_events(), width=width, rows=rows, armed=armed)
+        assert height(region) <= rows
+        if width >= 20:
+            assert all(cell_len(r) < width for part in parts(region) for r in part.split("\n"))
+        if rows >= 3:
+            assert region.ask and region.status
+
+
+def test_a_streaming_answer_shows_its_last_rows() -> None:
+    region = live(TextDelta("Done.\n\n" + "".join(f"- item {i}\n" for i in range(40)) + "- half"))
+    rows = region.tail.split("\n")
+    assert len(rows) == 10
+    assert rows[-1] == " • half"
+
+
+def test_a_block_that_cannot_be_rendered_does_not_end_the_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> str:
+        raise RuntimeError("renderer bug")
+
+    subject, _ = presenter()
+    subject.apply(Notice(NoticeLevel.INFO, "one"))
+    with monkeypatch.context() as patch:
+        patch.setattr("midturn_cli.render.presenter.render_block", broken)
+        assert "could not be shown" in subject.take_committed(80)
+    subject.apply(Notice(NoticeLevel.INFO, "two"))
+    assert subject.take_committed(80) == "· two\n"
+
+
+def test_the_tail_is_asked_for_again_until_it_shows_all_text() -> None:
+    subject, clock = presenter()
+    subject.apply(TextDelta("word"))
+    assert subject.animated
+    while subject.animated:
+        region = subject.live(80, 20, clock.now, ask_armed=False)
+    assert region.tail == "word"
+
+
+CASES = cases()
+
+
+def hostile_events(text: str) -> list[UiEvent]:
+    """Events that carry this text in every place where foreign text can be."""
+    diff = DiffDetail(
+        text, "@@ -1,1 +1,1 @@\n" + "".join(f"+{x}\n" for x in text.split("\n")), 1, 0
+    )
+    question = Ask("k", MAIN, "use-9", text, text, text, text, session_rule=text, detail=diff)
+    status = StatusInfo(text, False, text, False, 4, 4, cost=text)
+    line = typed(f"x{text}", QueuedInputPriority.NOW)
+    return [
+        Greeting(text, text, status, (text,)),
+        turn_started(line),
+        RetryWaiting(1, 2, 1.0, text),
+        ThinkingDelta(text),
+        TextDelta(text),
+        ToolUseAnnounced("use-0", text),
+        batch_started(4, PARALLEL),
+        *(call_started(i, 4, text or "x", text) for i in range(4)),
+        ToolProgress("use-0", text),
+        QueueChanged((line,)),
+        AskRequested(question),
+        AskAnswered(question, AskReply(AskAnswer.NO_WITH_REASON, text)),
+        call_ready(0, Outcome.FAILED, content=text, detail=diff),
+        call_ready(1, summary=text, detail=OutputDetail(tuple(text.split("\n")), 9)),
+        call_ready(2, summary=text, detail=TodoDetail((TodoItem(text, text),))),
+        call_ready(3, Outcome.DENIED, content=text),
+        batch_finished(*[Outcome.SUCCEEDED] * 4),
+        InputsDelivered((typed(f"y{text}"),), DeliveryPoint.STEP_BOUNDARY, 1),
+        TextDelta(text),
+        MessageSuperseded(text),
+        CompactionFinished(1, 2, text),
+        Notice(NoticeLevel.ERROR, text),
+        turn_ended(TurnEndReason.FAILED, error=text, way_out=text),
+        UserEcho(text),
+        CommandOutput(text),
+        CommandOutput(text, markdown=True),
+        CommandTable(text, (text,), ((text,),), text),
+        ShellLineStarted("s", text),
+        ShellLineFinished("s", text, text, 1),
+        PromptReplayed(text),
+        AnswerReplayed(text),
+    ]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@pytest.mark.parametrize("color_system", [None, "truecolor"])
+def test_no_foreign_text_acts_on_the_terminal(
+    case: TerminalTextCase, color_system: ColorSystem | None
+) -> None:
+    subject, clock = presenter(color_system)
+    for event in hostile_events(case.text):
+        subject.apply(event)
+        for armed in (True, False):
+            region = subject.live(60, 20, clock.now, ask_armed=armed)
+            assert acts_on_terminal("\n".join(parts(region))) == []
+        text = subject.take_committed(60)
+        assert acts_on_terminal(text) == []
+        assert color_system is not None or "\x1b" not in text
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_plain_output_holds_no_escape_byte(case: TerminalTextCase) -> None:
+    subject = PlainPresenter()
+    for event in hostile_events(case.text):
+        text = subject.apply(event)
+        assert acts_on_terminal(text) == []
+        assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_foreign_text_stays_readable(case: TerminalTextCase) -> None:
+    for event in (
+        Notice(NoticeLevel.INFO, case.text),
+        CommandOutput(case.text),
+        ShellLineFinished("s", "x", case.text, 0),
+        UserEcho(case.text),
+        CommandTable("", ("h",), ((case.text,),)),
+    ):
+        assert shows(screen(event, width=60), case.must_show)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_question_always_shows_the_end_of_what_is_asked(case: TerminalTextCase) -> None:
+    region = live(AskRequested(Ask("k", MAIN, "u", "Bash", "Bash", case.text, "")), rows=20)
+    body = "\n".join(row.removeprefix("│ ") for row in region.ask.split("\n"))
+    if len(case.text) < 5_000 or case.id in ("tt-70", "tt-71"):
+        assert shows(body, case.must_show)
+
+
+def test_cleaning_leaves_the_text_of_the_answer_alone() -> None:
+    text = "Ünïcödé 안녕 — “quotes”\nline\n"
+    assert clean(text) == text
+
+
+def test_without_colours_everything_can_still_be_read() -> None:
+    colored, _ = presenter("truecolor")
+    plain, _ = presenter(None)
+    events = [*busy_events(), turn_ended(TurnEndReason.FAILED, error="x")]
+    for event in events:
+        colored.apply(event)
+        plain.apply(event)
+    assert without_sgr(colored.take_committed(80)) == plain.take_committed(80)
