@@ -140,9 +140,9 @@ def test_opening_leaves_no_descriptor_behind(workspace: Path) -> None:
     assert len(os.listdir("/dev/fd")) == before
 
 
-@pytest.mark.parametrize("path", ["", "a\0b", "\ud800"])
+@pytest.mark.parametrize("path", ["", "a\0b", "\ud800", "d/" * 3_000])
 def test_a_path_that_no_system_call_takes_is_refused(path: str) -> None:
-    with pytest.raises(InvalidInputError, match="file_path must not|file_path contains"):
+    with pytest.raises(InvalidInputError, match="^file_path (must|contains)"):
         check_path_text("file_path", path)
 
 

@@ -19,6 +19,7 @@ from midturn_core.tool import InvalidInputError, ToolContext
 
 _WALK: int = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: int = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_MAX_PATH = 4_000
 _MAX_NAMES_LOOKED_AT = 5_000
 _MAX_HINTS = 3
 _ALIKE = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
@@ -41,16 +42,19 @@ def check_path_text(field: str, path: str) -> None:
     """Refuse what no file system call can take.
 
     Raises:
-        InvalidInputError: the path is empty, holds a NUL or cannot be encoded.
+        InvalidInputError: the path is empty, too long, holds a NUL or cannot be encoded.
     """
     if not path:
         raise InvalidInputError(f"{field} must not be empty: give the path of a file or folder")
     if "\0" in path:
         raise InvalidInputError(f"{field} must not contain a NUL character")
     try:
-        os.fsencode(path)
+        length = len(os.fsencode(path))
     except UnicodeEncodeError:
         raise InvalidInputError(f"{field} contains a lone surrogate character") from None
+    # A walk by components knows no limit of its own: it would make folders nobody can remove.
+    if length > _MAX_PATH:
+        raise InvalidInputError(f"{field} must be at most {_MAX_PATH} bytes long, not {length}")
 
 
 def check_file_path(field: str, path: str) -> None:
