@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -14,9 +13,10 @@ from midturn_core.dispatch import results
 from midturn_core.dispatch.clock import BatchClock
 from midturn_core.dispatch.config import MAX_CALLS_PER_BATCH, ToolConcurrencyConfig
 from midturn_core.dispatch.pool import CallWorker, WorkerPool
-from midturn_core.dispatch.reaction import Reaction, StopLimits, StopPlan, plan_stop, react
+from midturn_core.dispatch.reaction import StopLimits
 from midturn_core.dispatch.runner import BatchCall, CallRunner, PreparedCall, ToolBatch
 from midturn_core.dispatch.slots import SlotHold, Slots
+from midturn_core.dispatch.supervision import RunTerms, StopRequests, Supervision
 from midturn_core.dispatch.types import CallReport
 from midturn_core.events import CallPhase, Emit, ToolPhaseChanged, ToolProgress, ToolResultReady
 from midturn_core.interrupt import CancelReason, SignalSource
@@ -66,14 +66,12 @@ class CallExecution:
         )
         self.result: ToolUseResult | None = None
         self._signal = SignalSource()
-        self._reasons: deque[CancelReason] = deque()
-        self._poked = asyncio.Event()
+        self._requests = StopRequests()
         self._phase: CallPhase | None = None
         self._paused_clock = False
         self._started: float | None = None
         self._ended: float | None = None
         self._limit = scope.config.timeout_per_call
-        self._plan: StopPlan | None = None
         self._retried = False
 
     @property
@@ -82,8 +80,7 @@ class CallExecution:
 
     def request_stop(self, reason: CancelReason) -> None:
         """On the loop's thread only. Ignored once the call has its result."""
-        self._reasons.append(reason)
-        self._poked.set()
+        self._requests.put(reason)
 
     def report(self) -> CallReport:
         assert self.result is not None
@@ -155,86 +152,57 @@ class CallExecution:
         self._finish(result)
 
     def _may_retry(self, result: ToolUseResult) -> bool:
-        """D26. A call with a plan or a reason to stop has no second try."""
+        """D26. A call that was told to stop has no second try."""
         return (
             self._scope.config.retry_failed
             and self.safe
             and result.outcome is Outcome.FAILED
-            and self._plan is None
             and not self._signal.tripped
-            and not self._reasons
+            and self._requests.first is None
         )
 
     async def _attempt(self, prepared: PreparedCall) -> ToolUseResult:
         worker = CallWorker(self._scope.pool)
+        watch = self._supervision(prepared)
         task = asyncio.create_task(
             self._guarded(lambda: self._scope.runner.run(prepared, worker.run_blocking)),
             name=f"tool use {self._use.id}",
         )
         try:
-            await self._supervise(task, prepared)
-            result = self._result_of(task, worker)
+            await watch.watch(task)
+            result = self._result_of(task, worker, watch)
             if task.done():
-                # What is known is shown at once; only then are the remains waited for.
-                if self._plan is not None:
+                if watch.plan is not None:
+                    # What is known is shown at once; only then is the worker waited for.
                     self._finish(result)
-                await worker.join(self._join_time())
+                await worker.join(watch.join_time())
             return result
         finally:
             task.cancel()
             self._let_go(task, worker)
 
-    async def _supervise(self, task: asyncio.Task[ToolUseResult], prepared: PreparedCall) -> None:
-        """Wait for the tool, obey the reasons to stop, give up when the plan says so."""
-        loop = asyncio.get_running_loop()
-        alarm = loop.call_later(self._limit, self.request_stop, CancelReason.TIMEOUT)
-        interrupt = prepared.tool.get_interrupt_behavior()
-        cancelled = False
-        try:
-            while not task.done():
-                while self._reasons:
-                    reason = self._reasons.popleft()
-                    self._obey(reason, react(reason, self.safe, interrupt))
-                plan = self._plan
-                if plan is not None and not cancelled and loop.time() >= plan.cancel_at:
-                    cancelled = task.cancel()
-                if plan is not None and loop.time() >= plan.give_up_at:
-                    await asyncio.sleep(0)
-                    return
-                await self._wait(task, _next_moment(plan, cancelled))
-        finally:
-            alarm.cancel()
+    def _supervision(self, prepared: PreparedCall) -> Supervision:
+        terms = RunTerms(
+            limit=self._limit,
+            safe=self.safe,
+            interrupt=prepared.tool.get_interrupt_behavior(),
+            stop_limits=self._scope.limits,
+        )
+        return Supervision(
+            terms, self._requests, self._signal, lambda: self._finish(self._timed_out())
+        )
 
-    def _obey(self, reason: CancelReason, reaction: Reaction) -> None:
-        if reaction is Reaction.CONTINUE:
-            return
-        self._signal.trip(reason)
-        if self._plan is not None:
-            return
-        now = asyncio.get_running_loop().time()
-        self._plan = plan_stop(reaction, reason, now, self._scope.limits)
-        if reason is CancelReason.TIMEOUT:
-            self._finish(self._timed_out())
-
-    async def _wait(self, task: asyncio.Task[ToolUseResult], moment: float | None) -> None:
-        """Until the tool is done, a reason to stop came, or the moment is there."""
-        self._poked.clear()
-        poke = asyncio.create_task(self._poked.wait())
-        seconds = None if moment is None else moment - asyncio.get_running_loop().time()
-        try:
-            await asyncio.wait((task, poke), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            poke.cancel()
-
-    def _result_of(self, task: asyncio.Task[ToolUseResult], worker: CallWorker) -> ToolUseResult:
+    def _result_of(
+        self, task: asyncio.Task[ToolUseResult], worker: CallWorker, watch: Supervision
+    ) -> ToolUseResult:
         if task.done() and not task.cancelled():
             return task.result()
-        if self._plan is None:
+        if watch.plan is None:
             return results.failed(self._use, "the tool was cancelled from within")
         seconds = self._elapsed()
-        if self._join_time() == 0 and (worker.busy or not task.done()):
-            return results.abandoned(self._use, seconds, self._plan.reason)
-        return results.stopped(self._use, seconds, self._plan.reason)
+        if watch.join_time() == 0 and (worker.busy or not task.done()):
+            return results.abandoned(self._use, seconds, watch.plan.reason)
+        return results.stopped(self._use, seconds, watch.plan.reason)
 
     def _let_go(self, task: asyncio.Task[ToolUseResult], worker: CallWorker) -> None:
         busy = worker.close()
@@ -242,20 +210,11 @@ class CallExecution:
             log.warning("call %s (%s) was abandoned", self._use.id, self._use.name)
             self._scope.on_abandoned(None if task.done() else task)
 
-    def _join_time(self) -> float:
-        if self._plan is None:
-            return self._scope.limits.join
-        return max(0.0, self._plan.give_up_at - asyncio.get_running_loop().time())
-
     async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T | None:
         """The value of ``work``; None when a stop was asked for first (work is then undone)."""
-        if self._reasons:
-            work.close()
-            return None
         task = asyncio.create_task(work)
-        poke = asyncio.create_task(self._poked.wait())
         try:
-            await asyncio.wait((task, poke), return_when=asyncio.FIRST_COMPLETED)
+            await self._requests.wait_beside(task)
             if not task.done():
                 self._skip_if_stopped()
                 task.cancel()
@@ -263,14 +222,13 @@ class CallExecution:
                 if not task.done():
                     self._scope.on_abandoned(task)
         finally:
-            poke.cancel()
             task.cancel()
         return task.result() if task.done() and not task.cancelled() else None
 
     def _skip_if_stopped(self) -> bool:
-        if not self._reasons:
+        reason = self._requests.first
+        if reason is None:
             return False
-        reason = self._reasons[0]
         self._signal.trip(reason)
         if reason is CancelReason.TIMEOUT:
             self._finish(self._timed_out())
@@ -360,9 +318,3 @@ class CallExecution:
         )
         self._scope.emit(ToolResultReady(self._scope.batch.batch_id, self._index, self.result))
         self._scope.on_result(self.result)
-
-
-def _next_moment(plan: StopPlan | None, cancelled: bool) -> float | None:
-    if plan is None:
-        return None
-    return plan.give_up_at if cancelled else plan.cancel_at
