@@ -1,7 +1,10 @@
 """The gate: may these tool uses run together, and if not, why (S1.17-S1.20, S1.51).
 
 Pure. The model's intent (several calls in one response) is never enough: every tool of the batch
-must declare itself safe, and one doubtful call makes the whole batch sequential.
+must declare itself safe, and one doubtful call makes the whole batch sequential, the safe ones
+included: a read before an edit and a read after it are not the same read (S1.52). Tools that can
+only be stopped from outside stay out even when declared safe (S1.53), and so do tools of MCP
+servers, whose claims nobody has reviewed (S1.54).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import assert_never
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.types import GateVerdict, SequentialCause
 from midturn_core.model.messages import ToolUse
-from midturn_core.tool import ConcurrencyBehavior, InterruptBehavior, ToolRegistry
+from midturn_core.tool import ConcurrencyBehavior, InterruptBehavior, Tool, ToolRegistry
 
 SHAREABLE_INTERRUPTS = frozenset(
     {InterruptBehavior.NON_INTERRUPTIBLE, InterruptBehavior.COOPERATIVE}
@@ -59,6 +62,16 @@ def explain(verdict: GateVerdict) -> str:
     return f"Parallel execution is off, and /parallel on would not change this batch: {because}."
 
 
+def describe_tools(registry: ToolRegistry) -> str:
+    """Which tools may run together and which stay one at a time, in two sentences."""
+    together = [tool.name for tool in registry if _obstacle_of(tool) is None]
+    alone = [tool.name for tool in registry if _obstacle_of(tool) is not None]
+    return (
+        f"May run together: {', '.join(together) or 'none'}. "
+        f"One at a time, with everything asked for beside them: {', '.join(alone) or 'none'}."
+    )
+
+
 def _first_obstacle(
     uses: Sequence[ToolUse], registry: ToolRegistry, closed: bool
 ) -> _Obstacle | None:
@@ -67,14 +80,13 @@ def _first_obstacle(
     if len(uses) < 2:
         return _Obstacle(SequentialCause.SINGLE_CALL)
     for index, use in enumerate(uses):
-        cause = _obstacle_of(use, registry)
+        cause = _obstacle_of(registry.get(use.name))
         if cause is not None:
             return _Obstacle(cause, index, use.name)
     return None
 
 
-def _obstacle_of(use: ToolUse, registry: ToolRegistry) -> SequentialCause | None:
-    tool = registry.get(use.name)
+def _obstacle_of(tool: Tool | None) -> SequentialCause | None:
     if tool is None:
         return SequentialCause.UNKNOWN_TOOL
     if tool.get_concurrency_behavior() is not ConcurrencyBehavior.CONCURRENT_SAFE:

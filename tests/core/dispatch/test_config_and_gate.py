@@ -7,7 +7,7 @@ import math
 import pytest
 
 from midturn_core.dispatch.config import ToolConcurrencyConfig
-from midturn_core.dispatch.gate import explain, judge
+from midturn_core.dispatch.gate import describe_tools, explain, judge
 from midturn_core.dispatch.types import GateVerdict, SequentialCause
 from midturn_core.tool import ConcurrencyBehavior, InterruptBehavior, ToolRegistry
 from tests.core.dispatch.kit import Bench, ProbeTool, reader, safe, shell, uses_of, writer
@@ -121,6 +121,14 @@ def test_a_batch_that_only_the_switch_holds_back_says_how_to_switch_it_on() -> N
     found = verdict("Read", "Grep", config=OFF)
     assert found == GateVerdict(False, SequentialCause.DISABLED, would_pass=True)
     assert "/parallel on" in explain(found)
+
+
+def test_the_tools_that_stay_one_at_a_time_are_named() -> None:
+    assert describe_tools(REGISTRY) == (
+        "May run together: Grep, Read. One at a time, with everything asked for beside them: "
+        "Edit, Bash, Threaded, Terminated."
+    )
+    assert "none" in describe_tools(ToolRegistry())
 
 
 def test_the_first_doubtful_call_decides() -> None:

@@ -240,6 +240,20 @@ async def test_calls_beyond_the_limit_get_an_error_that_names_it() -> None:
         assert late.content.startswith("Error: at most 50 calls")
 
 
+async def test_calls_that_wait_take_together_far_less_than_one_after_another() -> None:
+    async def wait(tool_input: JsonObject, context: ToolContext) -> ToolResult:
+        await asyncio.sleep(0.1)
+        return ToolResult()
+
+    together = (await Bench(safe("Fetch", wait)).run(*["Fetch"] * 8)).report
+    alone = Bench(safe("Fetch", wait), config=ToolConcurrencyConfig.off())
+    in_order = (await alone.run(*["Fetch"] * 3)).report
+    assert together.wall_ms < together.sequential_ms / 2
+    assert in_order.wall_ms >= in_order.sequential_ms
+    assert in_order.parallel_ms < in_order.sequential_ms / 2
+    assert in_order.verdict.would_pass
+
+
 async def test_an_empty_batch_has_an_empty_outcome() -> None:
     assert (await Bench().run()).results == ()
 
