@@ -26,11 +26,13 @@ class Canvas:
 
     def __init__(self, color_system: ColorSystem | None) -> None:
         self._color_system: ColorSystem | None = color_system
+        self._kept: Console | None = None
 
     def render(self, renderables: Iterable[RenderableType], width: int) -> str:
         """Whole lines of ANSI text, exactly as Rich prints the renderables one after another."""
+        console = self._console(width)
         target = io.StringIO()
-        console = self._console(target, width)
+        console.file = target
         for renderable in renderables:
             console.print(renderable)
         return target.getvalue()
@@ -42,13 +44,19 @@ class Canvas:
 
     def wrap(self, text: Text, width: int) -> list[Text]:
         """The text as rows of at most ``width`` cells, broken at blanks where possible."""
-        return list(text.wrap(self._console(io.StringIO(), width), max(width, 1), overflow="fold"))
+        return list(text.wrap(self._console(width), max(width, 1), overflow="fold"))
 
-    def _console(self, target: io.StringIO, width: int) -> Console:
+    def _console(self, width: int) -> Console:
+        width = max(width, 1)
+        if self._kept is None or self._kept.width != width:
+            self._kept = self._new_console(width)
+        return self._kept
+
+    def _new_console(self, width: int) -> Console:
         return Console(
-            file=target,
+            file=io.StringIO(),
             force_terminal=True,
-            width=max(width, 1),
+            width=width,
             # Without a height a terminal that calls itself dumb would get 80 columns.
             height=100,
             color_system=self._color_system,
