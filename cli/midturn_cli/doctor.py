@@ -153,11 +153,9 @@ def _config_file_check(loaded: LoadedConfig) -> Check:
 
 def credential_check(config: Config) -> Check:
     address = config.model.base_url or "the service's own address"
-    known = [
-        variable for variable, field in CREDENTIAL_VARIABLES.items() if getattr(config.model, field)
-    ]
-    if known:
-        return Check(Verdict.OK, "key", f"{' and '.join(known)} set, for {_host(address)}")
+    for variable, field in CREDENTIAL_VARIABLES.items():
+        if getattr(config.model, field):
+            return Check(Verdict.OK, "key", f"{variable} is set, for {_host(address)}")
     return Check(
         Verdict.WARN,
         "key",
@@ -262,7 +260,7 @@ def online_check(config: Config) -> Check:
     headers = {"anthropic-version": "2023-06-01", "user-agent": f"midturn/{VERSION}"}
     if config.model.api_key:
         headers["x-api-key"] = config.model.api_key
-    if config.model.auth_token:
+    elif config.model.auth_token:
         headers["authorization"] = f"Bearer {config.model.auth_token}"
     where = _host(address)
     try:
