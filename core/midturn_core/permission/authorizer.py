@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -100,11 +100,20 @@ class Authorizer:
             return Decision(Verdict.ASK, request.must_ask)
         return decision
 
-    async def authorize(self, request: PermissionRequest, signal: Signal) -> Authorization:
-        """Decide, and ask where the decision is ASK; the signal takes the question back."""
+    async def authorize(
+        self,
+        request: PermissionRequest,
+        signal: Signal,
+        on_asking: Callable[[], None] = lambda: None,
+    ) -> Authorization:
+        """Decide, and ask where the decision is ASK; the signal takes the question back.
+
+        ``on_asking`` is called when the call begins to wait for a person (D22).
+        """
         decision = self.decide(request)
         if decision.verdict is not Verdict.ASK:
             return _settled(decision)
+        on_asking()
         ask = self._ask_about(request, decision)
         outcome = await self._gate.ask(
             ask,

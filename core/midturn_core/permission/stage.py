@@ -1,0 +1,89 @@
+"""``PermissionStage``: what stands between a valid call and its slot (D30)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from midturn_core.call_runner import PendingCall, denied
+from midturn_core.dispatch import results
+from midturn_core.events import CallPhase
+from midturn_core.ids import AgentRuntimeId
+from midturn_core.model.messages import JsonObject, ToolUseResult
+from midturn_core.permission.access import Access, CommandAccess, HostAccess, PathAccess
+from midturn_core.permission.authorizer import (
+    Allowed,
+    Authorizer,
+    Denied,
+    PermissionRequest,
+    Withdrawn,
+)
+
+
+class PermissionStage:
+    """The ``Authorize`` of a call runner: one per agent, over the authorizer of the session."""
+
+    def __init__(self, authorizer: Authorizer, context_id: AgentRuntimeId) -> None:
+        self._authorizer = authorizer
+        self._context_id = context_id
+
+    async def __call__(self, pending: PendingCall) -> ToolUseResult | None:
+        """None permits the call; a result answers it instead."""
+        call, use = pending.call, pending.call.tool_use
+        request = PermissionRequest(
+            context_id=self._context_id,
+            tool_use_id=use.id,
+            tool=use.name,
+            title=pending.tool.describe(use.input),
+            body=question_body(pending.accesses, use.input),
+            accesses=pending.accesses,
+            index=call.index,
+            count=call.count,
+            order=(call.step, call.index),
+        )
+        outcome = await self._authorizer.authorize(
+            request, call.signal, on_asking=lambda: call.announce(CallPhase.ASKING)
+        )
+        match outcome:
+            case Allowed():
+                call.announce(CallPhase.WAITING)
+                return None
+            case Denied(reason):
+                return denied(use, reason)
+            case Withdrawn(reason):
+                return results.skipped(use, reason)
+
+
+def question_body(accesses: Sequence[Access], tool_input: JsonObject) -> str:
+    """All that a person must see to judge a call: what it touches, in full and resolved, and
+    every text that it was given.
+    """
+    texts = (
+        f"{name}:\n{value}"
+        for name, value in tool_input.items()
+        if isinstance(value, str)
+        and value
+        and not any(_is_shown_by(access, value) for access in accesses)
+    )
+    return "\n".join([*map(_described, accesses), *texts])
+
+
+def _described(access: Access) -> str:
+    match access:
+        case CommandAccess(command):
+            return command
+        case HostAccess(url):
+            return url
+        case PathAccess(written, resolved) if written != resolved:
+            return f"{resolved} (through {written})"
+        case PathAccess(_, resolved):
+            return str(resolved)
+
+
+def _is_shown_by(access: Access, value: str) -> bool:
+    match access:
+        case CommandAccess(text) | HostAccess(text):
+            return value == text
+        case PathAccess(written):
+            # The model may have written it relative or with a ~; its end is the same.
+            return Path(value).parts[-1:] == written.parts[-1:] and "\n" not in value
