@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.interrupt import CancelReason
 from midturn_core.model.messages import JsonObject, OutputDetail
 from midturn_core.permission.access import Access, CommandAccess
 from midturn_core.tool import (
@@ -244,8 +243,7 @@ def _result(child: ChildResult, run: _Run, timeout: float, notes: list[str]) -> 
             error = f"{cause}, with all it had started. Output until then:\n{body}{tail}"
             return ToolResult(error=error, summary="timed out", detail=detail)
         case Ending.CANCELLED:
-            reason = (run.context.signal.reason or CancelReason.INTERRUPT).value
-            note = f"\n[Stopped after {child.seconds:.1f} s with all it had started: {reason}.]"
+            note = "\n[The command and all it had started were ended.]"
             return ToolResult(f"{body}{note}{tail}", summary="stopped", detail=detail, stopped=True)
         case Ending.EXITED | Ending.ENOUGH:
             pass
