@@ -16,7 +16,7 @@ from midturn_core.compaction import Compactor
 from midturn_core.conversation import Conversation
 from midturn_core.delivery import InputDelivery, NowWatch
 from midturn_core.dispatch.runner import BatchSignals
-from midturn_core.dispatch.types import BatchOutcome
+from midturn_core.dispatch.types import BatchOutcome, BatchReport
 from midturn_core.errors import ContextFullError, ModelError
 from midturn_core.events import (
     DeliveryPoint,
@@ -215,7 +215,7 @@ class Agent:
     ) -> TurnEndReason | None:
         outcome = await self._run_batch(turn, uses)
         notes = [CUT_NOTE] if stop_reason is StopReason.MAX_TOKENS else []
-        stalled = self._count_stall(turn, outcome.results)
+        stalled = self._count_stall(turn, outcome.report)
         if stalled == STALL_REMINDER:
             notes.append(STALL_NOTE)
         if turn.signal.tripped:
@@ -278,12 +278,11 @@ class Agent:
         if items:
             self._emit(InputsDelivered(tuple(items), point, turn.step))
 
-    def _count_stall(self, turn: _Turn, results: Sequence[ToolUseResult]) -> int:
+    def _count_stall(self, turn: _Turn, report: BatchReport) -> int:
         """How many steps in a row failed altogether; cancelled batches do not count (D39)."""
-        outcomes = {result.outcome for result in results}
-        if outcomes <= {Outcome.SKIPPED, Outcome.STOPPED}:
+        if report.cancelled_by not in (None, CancelReason.FAIL_FAST):
             return 0
-        turn.failed_steps = 0 if Outcome.SUCCEEDED in outcomes else turn.failed_steps + 1
+        turn.failed_steps = turn.failed_steps + 1 if report.every_call_failed else 0
         return turn.failed_steps
 
     async def _compact(self, signal: Signal, *, automatic: bool, instructions: str = "") -> bool:

@@ -41,6 +41,10 @@ class LineKind(Enum):
 class LineRunner(Protocol):
     """Recognises and runs what is no prompt."""
 
+    def problem(self, text: str) -> str:
+        """Why a line cannot be taken, such as an unknown command; empty when it can."""
+        ...
+
     def classify(self, text: str) -> LineKind: ...
 
     def run_immediate(self, text: str) -> None:
@@ -109,6 +113,9 @@ class SessionController:
         """
         if not text.strip():
             return ""
+        problem = "" if pasted else self._parts.lines.problem(text)
+        if problem:
+            return problem
         kind = LineKind.PROMPT if pasted else self._parts.lines.classify(text)
         if kind is LineKind.IMMEDIATE:
             self._parts.lines.run_immediate(text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import Signal
@@ -131,6 +131,15 @@ class Tool(Protocol):
         ...
 
     async def run(self, tool_input: JsonObject, context: ToolContext) -> ToolResult: ...
+
+
+@runtime_checkable
+class PreviewingTool(Protocol):
+    """A tool that can show what a call would change before it is permitted."""
+
+    def preview(self, tool_input: JsonObject) -> ToolDetail | None:
+        """For the question, from the validated input alone: no file is read for it."""
+        ...
 
 
 class ToolRegistry:

@@ -346,8 +346,11 @@ async def test_text_cut_at_the_output_limit_is_continued_at_most_three_times() -
     assert kit.user_texts(1) == [loop.CONTINUE_NOTE]
 
 
-async def test_a_call_cut_at_the_output_limit_is_dropped_and_the_complete_one_runs() -> None:
-    broken = ToolUse("b", "Echo", {}, input_error="unexpected end")
+@pytest.mark.parametrize("error", ["unexpected end", None])
+async def test_a_call_cut_at_the_output_limit_is_dropped_and_the_complete_one_runs(
+    error: str | None,
+) -> None:
+    broken = ToolUse("b", "Echo", {}, input_error=error)
     kit = AgentKit(ScriptedModel(calls(use("a"), broken, stop=StopReason.MAX_TOKENS), text("done")))
     await run(kit)
     assert [[u.id for u in batch] for batch in kit.batches.batches] == [["a"]]

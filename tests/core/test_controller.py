@@ -29,6 +29,9 @@ class Lines:
         self.ran: list[str] = []
         self.release = asyncio.Event()
 
+    def problem(self, text: str) -> str:
+        return "unknown command" if text == "/hlep" else ""
+
     def classify(self, text: str) -> LineKind:
         if text.startswith("!"):
             return LineKind.SHELL
@@ -160,6 +163,12 @@ async def test_an_immediate_command_runs_while_a_turn_runs() -> None:
     assert session.lines.ran == ["/now!"]
     session.kit.batches.release.set()
     await session.idle()
+
+
+async def test_a_line_with_a_problem_is_refused_and_said_so() -> None:
+    session = Session(ScriptedModel())
+    assert session.controller.submit("/hlep") == "unknown command"
+    assert not session.controller.busy
 
 
 async def test_pasted_text_is_never_a_command() -> None:

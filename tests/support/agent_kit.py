@@ -11,7 +11,7 @@ from midturn_core.agent import Agent, AgentParts, ModelSettings
 from midturn_core.conversation import Conversation
 from midturn_core.delivery import DeliveryRules, InputDelivery
 from midturn_core.dispatch.runner import BatchSignals
-from midturn_core.dispatch.types import BatchOutcome, BatchReport, GateVerdict
+from midturn_core.dispatch.types import BatchOutcome, BatchReport, CallReport, GateVerdict
 from midturn_core.events import Event
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import InterruptCoordinator, SignalSource
@@ -42,7 +42,13 @@ class ScriptedBatches:
         self.batches.append(tuple(uses))
         results = [await self._call(use, signals.batch) for use in uses]
         verdict = GateVerdict(parallel=False)
-        report = BatchReport(f"batch-{step}", verdict, (), 0.0, 0.0, 0.0)
+        calls = tuple(
+            CallReport(index, use, result.outcome, 0.0, None, None)
+            for index, (use, result) in enumerate(zip(uses, results, strict=True))
+        )
+        report = BatchReport(
+            f"batch-{step}", verdict, calls, 0.0, 0.0, 0.0, cancelled_by=signals.batch.reason
+        )
         return BatchOutcome(tuple(results), report)
 
     async def _call(self, use: ToolUse, signals: SignalSource) -> ToolUseResult:

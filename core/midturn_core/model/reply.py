@@ -93,8 +93,9 @@ class _Draft:
 
 
 def _is_broken_use(blocks: list[AssistantBlock]) -> bool:
+    """Its JSON is incomplete, or the cut came before any of it."""
     last = blocks[-1] if blocks else None
-    return isinstance(last, ToolUse) and last.input_error is not None
+    return isinstance(last, ToolUse) and (last.input_error is not None or not last.input)
 
 
 class ReplyReader:

@@ -48,3 +48,9 @@ class SystemReminderFormatter:
         if not _KEY.fullmatch(key):
             raise ValueError(f"not a reminder key: {key!r}")
         return f'<{self._tag} key="{key}">\n{text}\n</{self._tag}>'
+
+    def unwrap(self, text: str) -> str:
+        """What was wrapped; any other text as it is. For showing a history to the user."""
+        lines = text.split("\n")
+        wrapped = lines[0].startswith(f"<{self._tag} key=") and lines[-1] == f"</{self._tag}>"
+        return "\n".join(lines[1:-1]) if wrapped else text

@@ -6,7 +6,7 @@ A session is one file ``<id>.jsonl``. Its first record says in which folder it b
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from midturn_core.conversation import (
 )
 from midturn_core.errors import SessionError
 from midturn_core.ids import new_id
-from midturn_core.model.messages import JsonObject, Outcome, ToolUseResult, Usage
+from midturn_core.model.messages import JsonObject, JsonValue, Outcome, ToolUseResult, Usage
+from midturn_core.queue.reminder import SystemReminderFormatter
 from midturn_core.read_files import ReadStamp
 from midturn_core.session.codec import (
     change_from_json,
@@ -53,13 +54,44 @@ class SessionSummary:
     damaged: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SessionHead:
+    """What the first record says. ``nonce`` marks the reminders of the session's history."""
+
+    id: str
+    workspace: str
+    nonce: str
+    created: str
+
+    @classmethod
+    def new(cls, session_id: str, workspace: Path) -> SessionHead:
+        created = datetime.now().astimezone().isoformat()
+        return cls(session_id, str(workspace), SystemReminderFormatter.new_nonce(), created)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        return {
+            "id": self.id,
+            "workspace": self.workspace,
+            "nonce": self.nonce,
+            "created": self.created,
+        }
+
+    def seen_in(self, data: JsonObject) -> SessionHead:
+        """This head with what a record says; what is missing there stays."""
+        known = {key: data.get(key) for key in ("workspace", "nonce", "created")}
+        return replace(self, **{key: v for key, v in known.items() if isinstance(v, str) and v})
+
+
 class Session:
     """One open session: records what changes. Nothing is written before the first change."""
 
-    def __init__(self, session_id: str, log: SessionLog, workspace: Path) -> None:
-        self.id = session_id
+    def __init__(self, head: SessionHead, log: SessionLog) -> None:
+        self.head = head
         self.log = log
-        self._workspace = workspace
+
+    @property
+    def id(self) -> str:
+        return self.head.id
 
     def record_change(self, change: ConversationChange) -> None:
         """The journal of the session's conversation."""
@@ -80,8 +112,7 @@ class Session:
 
     def _append(self, kind: str, data: JsonObject) -> None:
         if self.log.empty:
-            head = {"id": self.id, "workspace": str(self._workspace)}
-            self.log.append("session", {**head, "created": datetime.now().astimezone().isoformat()})
+            self.log.append("session", self.head.to_json())
         self.log.append(kind, data)
 
 
@@ -104,7 +135,8 @@ class SessionStore:
 
     def create(self, workspace: Path) -> Session:
         session_id = f"{datetime.now():%Y%m%d-%H%M%S}-{new_id('x')[2:8]}"
-        return Session(session_id, SessionLog(self.folder / f"{session_id}{SUFFIX}"), workspace)
+        log = SessionLog(self.folder / f"{session_id}{SUFFIX}")
+        return Session(SessionHead.new(session_id, workspace), log)
 
     def list(self, workspace: Path | None = None) -> list[SessionSummary]:
         """The newest first; only those of a folder when one is given. A broken file is listed."""
@@ -143,8 +175,11 @@ class SessionStore:
             SessionError: it cannot be read, is too new, or another Midturn has it open.
         """
         opened = SessionLog.open(summary.path)
-        session = Session(summary.id, opened.log, workspace)
-        return _rebuild(session, opened.records, opened.warnings)
+        head = SessionHead.new(summary.id, workspace)
+        for record in opened.records:
+            if record.type == "session":
+                head = head.seen_in(record.data)
+        return _rebuild(Session(head, opened.log), opened.records, opened.warnings)
 
 
 def _rebuild(session: Session, records: Iterable[Record], warnings: tuple[str, ...]) -> Resumed:

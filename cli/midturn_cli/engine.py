@@ -1,0 +1,299 @@
+"""``Engine``: one session without its front end, wired from a ``Launch``.
+
+The REPL, plain mode and print mode all run on one. Importing this module loads the whole engine:
+front ends do it after the first paint.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+
+from midturn_cli.launch import Launch, SessionStart
+from midturn_cli.ui_events import StatusChanged, StatusInfo, UiEvent
+from midturn_core import paths
+from midturn_core.agent import Agent, AgentParts, ModelSettings
+from midturn_core.batches import ToolBatches
+from midturn_core.call_permission import CallPermission
+from midturn_core.call_runner import ToolCallRunner
+from midturn_core.config import Config, WebConfig
+from midturn_core.conversation import Conversation
+from midturn_core.delivery import DeliveryRules, InputDelivery
+from midturn_core.dispatch.config import ToolConcurrencyConfig
+from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher
+from midturn_core.dispatch.runner import BatchCall
+from midturn_core.events import Event, Notice, NoticeLevel, TurnEnded, TurnStarted, UsageChanged
+from midturn_core.ids import AgentRuntimeId
+from midturn_core.model.anthropic_client import AnthropicClient
+from midturn_core.model.client import ModelClient
+from midturn_core.model.client_settings import ClientSettings
+from midturn_core.model.demo import DemoModel, DemoSite
+from midturn_core.model.messages import Usage
+from midturn_core.permission.ask import AskHandler
+from midturn_core.permission.authorizer import Authorizer
+from midturn_core.permission.decision import PermissionMode
+from midturn_core.permission.gate import AskGate
+from midturn_core.permission.policy import PermissionPolicy
+from midturn_core.permission.rules import RuleSet, check_rules
+from midturn_core.prompt import Surroundings, build_system_prompt
+from midturn_core.queue.listeners import LoggingMessageQueueListener
+from midturn_core.queue.manager import MessageQueueManager
+from midturn_core.queue.memory import InMemoryMessageQueueRepository
+from midturn_core.queue.reminder import SystemReminderFormatter
+from midturn_core.read_files import ReadFiles
+from midturn_core.session.store import Resumed, SessionStore
+from midturn_core.tool import BlockingRunner, ToolContext, ToolRegistry
+from midturn_tools.standard import StandardTools, standard_tools
+
+CONTEXT_WINDOW = 200_000
+"""Tokens; what the percentage in the status row refers to."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontEnd:
+    """What an engine needs of whoever shows it."""
+
+    emit: Callable[[UiEvent], None]
+    ask_handler: AskHandler
+
+
+class Engine:
+    """The parts of one session, by name. Built on the loop's thread."""
+
+    def __init__(self, launch: Launch, front: FrontEnd) -> None:
+        self.launch = launch
+        self.front = front
+        self.store = SessionStore(paths.sessions_folder(os.environ))
+        self.resumed = self._resume()
+        self.session = self.resumed.session if self.resumed else self.store.create(self.workspace)
+        self.session.log.on_trouble = self.warn
+        self.context_id = AgentRuntimeId(self.session.id)
+        self.conversation = self._conversation()
+        self.read_files = ReadFiles(
+            self.resumed.stamps if self.resumed else None, self.session.record_stamp
+        )
+        self.queue = self._queue()
+        self.reminders = SystemReminderFormatter(self.session.head.nonce)
+        self.model_settings = ModelSettings(
+            self.config.model.name, self.config.model.max_tokens, self.config.model.effort
+        )
+        self.agent = Agent(self._agent_parts())
+        if self.resumed:
+            self.agent.session_usage = self.resumed.usage
+
+    @property
+    def config(self) -> Config:
+        return self.launch.config
+
+    @property
+    def workspace(self) -> Path:
+        return self.launch.workspace
+
+    @property
+    def emit(self) -> Callable[[UiEvent], None]:
+        return self.front.emit
+
+    @cached_property
+    def demo_site(self) -> DemoSite:
+        return DemoSite()
+
+    @cached_property
+    def model(self) -> ModelClient:
+        if self.launch.demo:
+            return DemoModel(self.workspace, self.demo_site)
+        return AnthropicClient(ClientSettings.from_config(self.config.model))
+
+    @cached_property
+    def tools(self) -> StandardTools:
+        return standard_tools(self._web_config())
+
+    @cached_property
+    def registry(self) -> ToolRegistry:
+        return ToolRegistry(self.tools.all())
+
+    @cached_property
+    def dispatcher(self) -> DefaultParallelToolDispatcher:
+        return DefaultParallelToolDispatcher(self.config.parallel)
+
+    @cached_property
+    def gate(self) -> AskGate:
+        return AskGate(self.front.ask_handler, self.observe)
+
+    @cached_property
+    def authorizer(self) -> Authorizer:
+        permissions = self.config.permissions
+        rules = RuleSet.parse(permissions.allow, permissions.ask, permissions.deny)
+        policy = PermissionPolicy(
+            workspace=self.workspace,
+            rules=rules,
+            mode=PermissionMode(permissions.mode),
+            home=paths.home_folder(os.environ).resolve(),
+            own_folders=(
+                paths.config_folder(os.environ).resolve(),
+                paths.state_folder(os.environ).resolve(),
+            ),
+        )
+        return Authorizer(policy, self.gate)
+
+    @cached_property
+    def batches(self) -> ToolBatches:
+        runner = ToolCallRunner(
+            self.registry, CallPermission(self.authorizer, self.context_id), self._tool_context
+        )
+        return ToolBatches(self.context_id, self.registry, self.dispatcher, runner, self.observe)
+
+    @cached_property
+    def delivery(self) -> InputDelivery:
+        queue = self.config.queue
+        rules = DeliveryRules(queue.now_hastens, queue.next_delivery == "step")
+        return InputDelivery(self.queue, self.context_id, self.reminders, rules)
+
+    @cached_property
+    def surroundings(self) -> Surroundings:
+        return Surroundings.of(self.workspace, date.today())
+
+    @property
+    def parallel(self) -> ToolConcurrencyConfig:
+        """The settings the next batch will use."""
+        return self.dispatcher.config
+
+    def set_parallel(self, config: ToolConcurrencyConfig) -> None:
+        """Use other settings from the next batch on (D20)."""
+        self.dispatcher.configure(config)
+        self.show_status()
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        self.authorizer.set_mode(mode)
+        self.show_status()
+
+    def set_model(self, name: str) -> None:
+        self.model_settings.name = name
+        self.show_status()
+
+    def cancel_awaited_call(self) -> bool:
+        """Cut what a waiting NOW input waits for (D1); False when none waits or nothing runs."""
+        return self.delivery.now_is_waiting() and self.batches.cancel_open_calls()
+
+    def observe(self, event: Event) -> None:
+        """Every event of the core comes through here on its way to the screen."""
+        match event:
+            case TurnEnded(usage=usage):
+                if usage != Usage():
+                    self.session.record_usage(usage)
+            case UsageChanged():
+                self.show_status()
+            case _:
+                pass
+        self.emit(event)
+        if isinstance(event, TurnStarted | TurnEnded):
+            self.session.sync()
+
+    def show_status(self) -> None:
+        self.emit(StatusChanged(self.status()))
+
+    def status(self) -> StatusInfo:
+        parallel, usage = self.parallel, self.agent.session_usage
+        tokens = self.agent.context_tokens
+        return StatusInfo(
+            model=self.model.label if self.launch.demo else self.model_settings.name,
+            demo=self.launch.demo,
+            mode=self.authorizer.mode.value,
+            parallel=parallel.enabled,
+            max_concurrency=parallel.max_concurrency,
+            per_batch_max=parallel.batch_slots,
+            context_percent=round(100 * tokens / CONTEXT_WINDOW) if tokens else None,
+            tokens=usage.context_tokens,
+            cost=self.cost_text(),
+        )
+
+    def cost(self) -> float | None:
+        """Money spent in this session; None without a price for the model."""
+        price = self.config.model.prices.get(self.model_settings.name)
+        if price is None or self.launch.demo:
+            return None
+        usage = self.agent.session_usage
+        return (
+            usage.input_tokens * price.input
+            + usage.output_tokens * price.output
+            + usage.cache_read_tokens * price.cache_read
+            + usage.cache_write_tokens * price.cache_write
+        ) / 1_000_000
+
+    def cost_text(self) -> str:
+        cost = self.cost()
+        return "" if cost is None else f"{cost:.4f}"
+
+    def rule_warnings(self) -> list[str]:
+        """One sentence per permission rule that can never match (D42)."""
+        return check_rules(self.authorizer.policy.rules, self.registry.names())
+
+    async def close(self) -> None:
+        """Let go of everything; what waits in the queue stays there for the caller to report."""
+        self.gate.close()
+        await self.dispatcher.close()
+        await self.model.close()
+        self.session.close()
+
+    def _resume(self) -> Resumed | None:
+        match self.launch.session:
+            case SessionStart.NEW | SessionStart.CHOOSE:
+                return None
+            case SessionStart.LATEST:
+                return self.store.resume(self.store.latest(self.workspace), self.workspace)
+            case SessionStart.NAMED:
+                return self.store.resume(self.store.find(self.launch.session_id), self.workspace)
+
+    def _conversation(self) -> Conversation:
+        conversation = Conversation(self.session.record_change)
+        if self.resumed:
+            conversation.replay(self.resumed.changes)
+        return conversation
+
+    def _queue(self) -> MessageQueueManager:
+        queue = MessageQueueManager(InMemoryMessageQueueRepository(), self.config.queue.cap)
+        queue.add_listener(LoggingMessageQueueListener())
+        return queue
+
+    def _agent_parts(self) -> AgentParts:
+        return AgentParts(
+            context_id=self.context_id,
+            conversation=self.conversation,
+            model=self.model,
+            model_settings=self.model_settings,
+            system_prompt=self.system_prompt,
+            tool_definitions=self.registry.definitions,
+            batches=self.batches,
+            delivery=self.delivery,
+            reminders=self.reminders,
+            emit=self.observe,
+            max_steps=self.launch.max_steps,
+        )
+
+    def system_prompt(self) -> str:
+        return build_system_prompt(
+            self.surroundings, reminder_tag=self.reminders.tag, parallel=self.parallel.enabled
+        )
+
+    def _web_config(self) -> WebConfig:
+        web = self.config.web
+        if not self.launch.demo:
+            return web
+        return replace(web, allow_hosts=(*web.allow_hosts, self.demo_site.host))
+
+    def _tool_context(self, call: BatchCall, run_blocking: BlockingRunner) -> ToolContext:
+        return ToolContext(
+            context_id=self.context_id,
+            workspace=self.workspace,
+            read_files=self.read_files,
+            signal=call.signal,
+            run_blocking=run_blocking,
+            progress=call.progress,
+            tool_use_id=call.tool_use.id,
+        )
+
+    def warn(self, text: str) -> None:
+        self.emit(Notice(NoticeLevel.WARNING, text))

@@ -1,0 +1,39 @@
+"""Which theme and how many colours: from the configuration and the environment, never by asking
+the terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from midturn_cli.render.canvas import ColorSystem
+from midturn_cli.render.presenter import ScreenPresenter
+from midturn_cli.render.theme import ThemeName
+
+LIGHT_BACKGROUNDS = {"7", "15"}
+"""Colour numbers of the last part of COLORFGBG that mean a light background."""
+
+
+def screen_presenter(
+    theme: Literal["auto", "dark", "light"], environ: Mapping[str, str]
+) -> ScreenPresenter:
+    return ScreenPresenter(theme=theme_for(theme, environ), color_system=color_system_for(environ))
+
+
+def theme_for(theme: Literal["auto", "dark", "light"], environ: Mapping[str, str]) -> ThemeName:
+    """``auto`` follows COLORFGBG, which some terminals set, and is dark without it."""
+    if theme != "auto":
+        return theme
+    background = environ.get("COLORFGBG", "").rpartition(";")[2]
+    return "light" if background in LIGHT_BACKGROUNDS else "dark"
+
+
+def color_system_for(environ: Mapping[str, str]) -> ColorSystem | None:
+    """None without colours: NO_COLOR is set, to whatever."""
+    if environ.get("NO_COLOR"):
+        return None
+    if environ.get("COLORTERM", "") in ("truecolor", "24bit"):
+        return "truecolor"
+    term = environ.get("TERM", "")
+    return "256" if "256color" in term or "kitty" in term or "direct" in term else "standard"

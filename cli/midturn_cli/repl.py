@@ -1,0 +1,208 @@
+"""The interactive front end: the input line first, the engine behind it.
+
+The input line takes keys before anything else is loaded; what is entered until the engine is there
+is kept and handed to it in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from midturn_cli.launch import Launch, SessionStart
+from midturn_cli.terminal.prepaint import TtyState, prepaint
+from midturn_core import paths
+from midturn_core.errors import MidturnError
+
+if TYPE_CHECKING:
+    # Loaded after the first paint: together they take longer than all that comes before.
+    from midturn_cli.ports import CommandInfo, Presenter
+    from midturn_cli.session import InteractiveSession
+    from midturn_cli.terminal.app import TerminalFrontEnd
+    from midturn_core.queue.types import QueuedInputPriority
+
+EXIT_USAGE = 2
+HISTORY_FILE = "history"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """How a session ended, and which one is to be opened next."""
+
+    code: int
+    undelivered: tuple[str, ...] = ()
+    session_id: str = ""
+    reopen: Launch | None = None
+
+
+def run(launch: Launch) -> int:
+    """Open the REPL; returns the exit code.
+
+    Raises:
+        MidturnError: the session cannot be opened.
+    """
+    if needs_plain(launch):
+        from midturn_cli import plain_repl
+
+        return plain_repl.run(launch)
+    following: Launch | None = launch
+    code = 0
+    while following is not None:
+        tty = prepaint()
+        try:
+            ending = asyncio.run(_interactive(following, tty))
+        finally:
+            if tty is not None:
+                tty.restore()
+        _say_goodbye(ending)
+        code, following = ending.code, ending.reopen
+    return code
+
+
+def needs_plain(launch: Launch) -> bool:
+    """Whether this is no terminal for a live input line, or the user wants none."""
+    term = os.environ.get("TERM", "")
+    interactive = sys.stdin.isatty() and sys.stdout.isatty()
+    return launch.config.ui.plain or not interactive or term in ("", "dumb")
+
+
+async def _interactive(launch: Launch, tty: TtyState | None) -> _Ending:
+    from midturn_cli.terminal.app import TerminalFrontEnd, TerminalOptions, open_terminal
+
+    repl = _Repl(launch)
+    config = launch.config
+    front = TerminalFrontEnd(
+        repl,
+        lambda: _presenter(launch),
+        TerminalOptions(
+            workspace=launch.workspace,
+            history_path=paths.state_folder(os.environ) / HISTORY_FILE,
+            keys=config.ui.keys,
+            enter_tier=config.queue.enter,
+            after_first_paint=repl.load,
+        ),
+        open_terminal(tty),
+    )
+    repl.front = front
+    code = await front.run()
+    return await repl.close(code, front.failure)
+
+
+class _Repl:
+    """The session as the terminal sees it: a ``SessionPort`` that exists before the engine."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self.front: TerminalFrontEnd | None = None
+        self._session: InteractiveSession | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._early: list[Callable[[InteractiveSession], str]] = []
+        self._failure: MidturnError | None = None
+        self._next: Launch | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._session is not None and self._session.busy
+
+    @property
+    def has_held(self) -> bool:
+        return self._session is not None and self._session.has_held
+
+    def commands(self) -> Sequence[CommandInfo]:
+        return self._session.commands() if self._session is not None else ()
+
+    def submit(
+        self, text: str, priority: QueuedInputPriority | None, *, pasted: bool = False
+    ) -> str:
+        if self._session is None:
+            self._early.append(lambda session: session.submit(text, priority, pasted=pasted))
+            return ""
+        return self._session.submit(text, priority, pasted=pasted)
+
+    def interrupt(self) -> bool:
+        return self._session is not None and self._session.interrupt()
+
+    def cancel_awaited_call(self) -> bool:
+        return self._session is not None and self._session.cancel_awaited_call()
+
+    def release_held(self) -> bool:
+        return self._session is not None and self._session.release_held()
+
+    def request_exit(self) -> None:
+        assert self.front is not None
+        self.front.request_exit(0)
+
+    def reopen(self, session_id: str | None) -> None:
+        if session_id is None:
+            start = replace(self._launch, session=SessionStart.NEW, session_id="", prompt="")
+        else:
+            start = replace(
+                self._launch, session=SessionStart.NAMED, session_id=session_id, prompt=""
+            )
+        self._next = start
+        self.request_exit()
+
+    def load(self) -> None:
+        """Build the engine now that the input line is there."""
+        self._loading = asyncio.get_running_loop().create_task(self._load())
+
+    async def _load(self) -> None:
+        assert self.front is not None
+        try:
+            # The imports run beside the input line; only the wiring itself is on the loop.
+            await asyncio.to_thread(_import_session)
+            from midturn_cli.engine import FrontEnd
+            from midturn_cli.session import InteractiveSession
+
+            front = FrontEnd(self.front.emit, self.front.ask_handler)
+            self._session = InteractiveSession(self._launch, front, self)
+        except MidturnError as error:
+            self._failure = error
+            self.front.request_exit(EXIT_USAGE)
+            return
+        self._session.open()
+        for submit in self._early:
+            if problem := submit(self._session):
+                self._session.engine.warn(problem)
+        self._early.clear()
+
+    async def close(self, code: int, failure: BaseException | None) -> _Ending:
+        """Let go of the engine; what it could not deliver is in the ending."""
+        if self._loading is not None:
+            await asyncio.gather(self._loading, return_exceptions=True)
+        session = self._session
+        undelivered = await session.close() if session is not None else []
+        if self._failure is not None:
+            raise self._failure
+        if failure is not None:
+            raise MidturnError(f"the screen failed: {failure!r}; the session is saved")
+        if session is None or session.engine.session.log.empty:
+            return _Ending(code, tuple(undelivered), reopen=self._next)
+        return _Ending(code, tuple(undelivered), session.engine.session.id, self._next)
+
+
+def _import_session() -> None:
+    pass
+
+
+def _presenter(launch: Launch) -> Presenter:
+    from midturn_cli.render.choose import screen_presenter
+
+    return screen_presenter(launch.config.ui.theme, os.environ)
+
+
+def _say_goodbye(ending: _Ending) -> None:
+    from midturn_cli.render.clean import one_line
+
+    lines: list[str] = []
+    if ending.undelivered:
+        lines.append(f"{len(ending.undelivered)} queued input(s) were not sent:")
+        lines += [f"  {one_line(text)}" for text in ending.undelivered]
+    if ending.session_id and ending.reopen is None:
+        lines.append(f"Go on with this session: midturn -r {ending.session_id}")
+    if lines:
+        sys.stdout.write("\n".join(lines) + "\n")

@@ -1,0 +1,153 @@
+"""One interactive session: engine, controller and commands together, for any front end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from midturn_cli.commands.all_commands import all_commands
+from midturn_cli.commands.command import CommandHost
+from midturn_cli.commands.lines import CommandLines
+from midturn_cli.commands.registry import CommandRegistry
+from midturn_cli.engine import Engine, FrontEnd
+from midturn_cli.launch import Launch, SessionStart
+from midturn_cli.ports import CommandInfo
+from midturn_cli.ui_events import (
+    AnswerReplayed,
+    Greeting,
+    PromptReplayed,
+    QueueChanged,
+    UiEvent,
+)
+from midturn_core.controller import ControllerParts, ControllerRules, SessionController
+from midturn_core.events import Notice, NoticeLevel
+from midturn_core.model.messages import AssistantMessage, TextBlock, UserMessage
+from midturn_core.queue.events import QueueEvent
+from midturn_core.queue.types import QueuedInputPriority
+from midturn_core.version import VERSION
+
+REPLAYED_MESSAGES = 20
+"""Messages of a resumed session that are shown again."""
+
+
+class _QueueScreen:
+    """Shows the waiting inputs after each change; many changes in a row are shown once."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._loop = asyncio.get_running_loop()
+        self._scheduled = False
+
+    def on_event(self, event: QueueEvent) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon_threadsafe(self._show)
+
+    def _show(self) -> None:
+        self._scheduled = False
+        items = self._engine.queue.snapshot(self._engine.context_id)
+        self._engine.emit(QueueChanged(tuple(items)))
+
+
+class InteractiveSession:
+    """What the keyboard acts on. Constructed on the loop's thread."""
+
+    def __init__(self, launch: Launch, front: FrontEnd, host: CommandHost) -> None:
+        self.engine = Engine(launch, front)
+        self._lines = CommandLines(self.engine, host, CommandRegistry(all_commands()))
+        queue = self.engine.config.queue
+        self.controller = SessionController(
+            ControllerParts(
+                context_id=self.engine.context_id,
+                agent=self.engine.agent,
+                queue=self.engine.queue,
+                lines=self._lines,
+                emit=self.engine.observe,
+                cancel_awaited_call=self.engine.cancel_awaited_call,
+                rules=ControllerRules(
+                    QueuedInputPriority[queue.enter.upper()], queue.later == "idle"
+                ),
+            )
+        )
+        self._lines.controller = self.controller
+        self.engine.queue.add_listener(_QueueScreen(self.engine))
+
+    def open(self) -> None:
+        """Greet, show what was resumed, and start with the first prompt if there is one."""
+        engine, launch = self.engine, self.engine.launch
+        hints = [] if launch.demo else _missing_key_hints(engine)
+        engine.emit(Greeting(VERSION, str(engine.workspace), engine.status(), tuple(hints)))
+        engine.show_status()
+        for warning in (*launch.loaded.warnings, *engine.rule_warnings()):
+            self.engine.warn(warning)
+        if engine.resumed:
+            self._show_resumed(engine.resumed.warnings)
+        if launch.session is SessionStart.CHOOSE:
+            self.submit("/resume", None)
+        if launch.prompt:
+            self.submit(launch.prompt, None, pasted=True)
+
+    def commands(self) -> Sequence[CommandInfo]:
+        return [command.info for command in self._lines.registry.all()]
+
+    @property
+    def busy(self) -> bool:
+        return self.controller.busy
+
+    @property
+    def has_held(self) -> bool:
+        return self.controller.has_held
+
+    def submit(
+        self, text: str, priority: QueuedInputPriority | None, *, pasted: bool = False
+    ) -> str:
+        return self.controller.submit(text, priority, pasted=pasted)
+
+    def interrupt(self) -> bool:
+        return self.controller.interrupt()
+
+    def cancel_awaited_call(self) -> bool:
+        return self.controller.cancel_awaited_call()
+
+    def release_held(self) -> bool:
+        return self.controller.release_held()
+
+    async def close(self) -> list[str]:
+        """End what runs and let go of everything; the inputs that were never delivered."""
+        await self.controller.close()
+        waiting = self.engine.queue.snapshot(self.engine.context_id)
+        await self.engine.close()
+        return [item.input_text for item in waiting]
+
+    def _show_resumed(self, warnings: Sequence[str]) -> None:
+        for warning in warnings:
+            self.engine.warn(warning)
+        for event in replayed(self.engine, REPLAYED_MESSAGES):
+            self.engine.emit(event)
+
+
+def replayed(engine: Engine, most: int) -> list[UiEvent]:
+    """The last messages of the history as the screen shows them."""
+    messages = engine.conversation.messages
+    events: list[UiEvent] = []
+    for message in messages[-most:]:
+        match message:
+            case AssistantMessage():
+                if message.text.strip():
+                    events.append(AnswerReplayed(message.text))
+            case UserMessage(blocks):
+                texts = [block.text for block in blocks if isinstance(block, TextBlock)]
+                events += [PromptReplayed(engine.reminders.unwrap(text)) for text in texts]
+    if len(messages) > most:
+        events.insert(0, Notice(NoticeLevel.INFO, f"{len(messages) - most} older messages"))
+    return events
+
+
+def _missing_key_hints(engine: Engine) -> list[str]:
+    model = engine.config.model
+    if model.api_key or model.auth_token:
+        return []
+    return [
+        "No API key is set: export ANTHROPIC_API_KEY=... and start again (midturn doctor helps),",
+        "or try the built-in demo model without one: midturn demo",
+    ]

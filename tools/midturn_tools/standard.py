@@ -1,0 +1,33 @@
+"""The tools an agent has by default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from midturn_core.config import WebConfig
+from midturn_core.tool import Tool
+from midturn_tools.bash import Bash
+from midturn_tools.edit import EditTool
+from midturn_tools.read import ReadTool
+from midturn_tools.todo_write import TodoWriteTool
+from midturn_tools.write import WriteTool
+
+
+@dataclass(frozen=True, slots=True)
+class StandardTools:
+    """The tools, and those of them that somebody needs to talk to by name."""
+
+    bash: Bash
+    todos: TodoWriteTool
+    others: Sequence[Tool]
+
+    def all(self) -> tuple[Tool, ...]:
+        """In the order in which the model is told of them."""
+        return (*self.others, self.bash, self.todos)
+
+
+def standard_tools(web: WebConfig) -> StandardTools:
+    return StandardTools(
+        bash=Bash(), todos=TodoWriteTool(), others=(ReadTool(), EditTool(), WriteTool())
+    )
