@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -262,5 +261,6 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 
 def _parse_rule(text: str) -> object:
     # Imported here: it costs start-up time and many configurations hold no rule.
-    parser = import_module("midturn_core.permission.rules").parse_rule
-    return cast("RuleParser", parser)(text)
+    from midturn_core.permission.rules import parse_rule
+
+    return parse_rule(text)

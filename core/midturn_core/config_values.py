@@ -1,4 +1,7 @@
-"""What a configuration value may be: the kinds of values, each reading and checking its own."""
+"""What a configuration value may be: the kinds of values, each reading and checking its own.
+
+Kinds without fields are plain classes: making a dataclass costs start-up time.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,6 @@ class Text:
         return value if _is_line(value) and value.strip() else None
 
 
-@dataclass(frozen=True, slots=True)
 class WebAddress:
     """An ``http://`` or ``https://`` address, or empty."""
 
@@ -78,7 +80,6 @@ class WebAddress:
         return value if _is_line(value) and _is_web_address(value) else None
 
 
-@dataclass(frozen=True, slots=True)
 class FilePath:
     """A path, or empty. In a file it says where it is; elsewhere it may be relative."""
 
@@ -109,7 +110,6 @@ class Choice:
         return value if isinstance(value, str) and value in self.options else None
 
 
-@dataclass(frozen=True, slots=True)
 class Switch:
     allowed = "true or false"
 
@@ -142,7 +142,6 @@ class Whole:
         return value if self.minimum <= value <= (self.maximum or value) else None
 
 
-@dataclass(frozen=True, slots=True)
 class Seconds:
     allowed = "a number of seconds, more than 0"
 
@@ -153,7 +152,6 @@ class Seconds:
         return _amount(value) or None
 
 
-@dataclass(frozen=True, slots=True)
 class Rules:
     """Permission rules (D42). The rules of all layers add up."""
 
@@ -168,11 +166,10 @@ class Rules:
             try:
                 parse_rule(rule)
             except ValueError as error:
-                raise ValueError(f"has a rule that cannot be read, {rule!r}: {error}") from error
+                raise ValueError(f"has a rule that cannot be read: {error}") from error
         return rules
 
 
-@dataclass(frozen=True, slots=True)
 class Hosts:
     """``host`` or ``host:port`` (D45)."""
 
@@ -186,7 +183,6 @@ class Hosts:
         return hosts if hosts is not None and all(map(_is_host, hosts)) else None
 
 
-@dataclass(frozen=True, slots=True)
 class Prices:
     """A table: model name to its price."""
 

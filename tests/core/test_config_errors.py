@@ -15,7 +15,7 @@ from tests.support.ordinary_user import ordinary_user_folder
 
 def parse_rule(text: str) -> str:
     if not text.endswith(")"):
-        raise ValueError("the parenthesis is not closed")
+        raise ValueError(f"{text!r}: the parenthesis is not closed")
     return text
 
 
@@ -85,7 +85,7 @@ def test_a_broken_file_is_refused_with_its_line(
         ('[model]\nbase_url = "example.com"\n', 2, "must be an http:// or https:// address"),
         ("[model.prices]\nm = { input = 1 }\n", 1, "has a price for 'm' that cannot be read"),
         ('[log]\nfile = "here.log"\n', 2, "absolute or beginning with ~/"),
-        ('[permissions]\ndeny = [\n  "Bash(x)",\n  "Bash(rm"\n]\n', 2, "cannot be read, 'Bash(rm'"),
+        ('[permissions]\ndeny = [\n  "Bash(x)",\n  "Bash(rm"\n]\n', 2, "cannot be read: 'Bash(rm'"),
         ("[permissions]\nallow = [1]\n", 2, "must be a list of rules in quotes, not [1]"),
         ('[permissions]\nmode = "yes"\n', 2, '"accept-edits"'),
     ],

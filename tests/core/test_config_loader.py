@@ -25,7 +25,7 @@ EXAMPLE = Path(__file__).parents[2] / "config.example.toml"
 
 def parse_rule(text: str) -> str:
     if text.count("(") != text.count(")"):
-        raise ValueError("the parenthesis is not closed")
+        raise ValueError(f"{text!r}: the parenthesis is not closed")
     return text
 
 
