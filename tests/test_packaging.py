@@ -140,7 +140,8 @@ def test_the_lock_files_hold_hashes_and_no_address() -> None:
 _FORBIDDEN = {
     "a key": re.compile(r"sk-ant-[A-Za-z0-9_-]{8}|ghp_[A-Za-z0-9]{8}|AKIA[0-9A-Z]{12}"),
     "a private key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY"),
-    "a path of one machine": re.compile(r"/(?:home|Users)/(?!\w*example|\w*user\b|you\b)[a-z]\w*/"),
+    "the path of this clone": re.compile(rf"{re.escape(str(ROOT))}\b"),
+    "a path of a Python installation": re.compile(r"/(?:\.pyenv|site-packages|dist-packages)/"),
     "a registry's address": re.compile(r"(?:pypi|pythonhosted|npmjs)\.(?:org|com)"),
 }
 

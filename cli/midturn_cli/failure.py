@@ -16,7 +16,9 @@ from midturn_core import paths
 
 def failure_json(message: str) -> str:
     """The line of the JSON output formats for a run that ended before its first turn."""
-    return json.dumps({"type": "result", "is_error": True, "error": message})
+    return json.dumps(
+        {"type": "result", "ok": False, "reason": "not_started", "answer": "", "error": message}
+    )
 
 
 def report_failure(message: str, argv: Sequence[str]) -> int:

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from importlib import import_module
 from pathlib import Path
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from midturn_cli.options import OPTIONS, Arguments, Command, UsageError
 from midturn_core.config import Config
@@ -68,9 +67,14 @@ def run(arguments: Arguments) -> int:
     if sys.platform == "win32":
         raise UsageError("Midturn needs Linux or macOS; on Windows run it inside WSL")
     launch = prepare(arguments, os.environ)
+    # Imported here: each way needs its own half of the program, and the start is to be short.
     if launch.print_mode:
-        return cast("int", import_module("midturn_cli.print_mode").run(launch))
-    return cast("int", import_module("midturn_cli.repl").run(launch))
+        from midturn_cli import print_mode
+
+        return print_mode.run(launch)
+    from midturn_cli import repl
+
+    return repl.run(launch)
 
 
 def prepare(arguments: Arguments, environ: Mapping[str, str]) -> Launch:

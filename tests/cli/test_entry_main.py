@@ -60,7 +60,7 @@ def test_json_stays_json_when_nothing_can_start(home: Path, words: list[str]) ->
     done = run_midturn("-p", "hello", *words)
     assert done.returncode == 2
     answer = json.loads(done.stdout)
-    assert answer["is_error"] is True
+    assert answer["ok"] is False
     assert "config.toml:1" in answer["error"]
 
 
