@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -335,3 +337,12 @@ async def test_a_ripgrep_that_cannot_start_is_replaced_by_our_own(context: ToolC
     (context.workspace / "f").write_text("needle\n")
     result = await grep(context, "needle", lambda _: RipgrepInfo(broken, "test"))
     assert "f\n1:needle" in (result.output or "")
+
+
+def test_the_tools_load_without_what_only_our_own_search_needs() -> None:
+    script = (
+        "import sys, midturn_tools.grep, midturn_tools.glob; sys.exit('pathspec' in sys.modules)"
+    )
+    path = os.pathsep.join(str(Path(__file__).parents[2] / part) for part in ("core", "tools"))
+    environment = {**os.environ, "PYTHONPATH": path}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)

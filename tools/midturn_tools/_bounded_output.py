@@ -7,6 +7,8 @@ import re
 _LINE_SEARCH = 2_000
 """Bytes at the inner edges within which a cut is moved to a line end."""
 
+_SCREEN_WIDTH = 500
+
 
 class BoundedOutput:
     """Collects bytes; keeps the first ``head`` and the last ``tail`` of them."""
@@ -43,15 +45,15 @@ class BoundedOutput:
         tail = _from_line_start(tail)
         gap = self.total - len(head) - len(tail)
         lines = self.lines_total - _count_lines(head) - _count_lines(tail)
-        return (
-            f"{_decode(head)}\n[... {gap:,} bytes ({lines:,} lines) left out ...]\n{_decode(tail)}"
-        )
+        missing = f"{gap:,} bytes" + (f" ({lines:,} lines)" if lines > 0 else "")
+        return f"{_decode(head)}\n[... {missing} left out ...]\n{_decode(tail)}"
 
     def last_lines(self, count: int) -> tuple[str, ...]:
-        """The newest lines, for the screen."""
+        """The newest lines, for the screen, each cut to ``_SCREEN_WIDTH`` characters."""
         tail = bytes(self._tail[-self._tail_size :])
         recent = bytes(self._head) + tail if self._is_whole(tail) else tail
-        return tuple(_decode(recent).rstrip("\r\n").split("\n")[-count:]) if recent else ()
+        lines = _decode(recent).rstrip("\r\n").split("\n")[-count:] if recent else []
+        return tuple(line[:_SCREEN_WIDTH] for line in lines)
 
     def newest_line(self, width: int) -> str:
         """The last line that is not blank, at most ``width`` characters; empty when there is none."""

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from midturn_core.permission.access import PathAccess
 from midturn_core.tool import ToolContext
-from midturn_tools import _search_child
 from midturn_tools._bounded_output import BoundedOutput
 from midturn_tools._child_environment import child_environment
 from midturn_tools._globs import PathFilter
@@ -33,6 +32,7 @@ from midturn_tools._search_results import shown_name
 SEARCH_SECONDS = 25.0
 """Below the limit of a call (D22), so that what was found until then is not lost. A second pass
 starts only after a first one that had found plenty."""
+_OWN_SEARCH = Path(__file__).with_name("_search_child.py")
 _NICENESS = 10
 _ERROR_BYTES = 8_000
 _UNREADABLE = re.compile(r"^(?:rg: )?(?P<path>.+): (?P<why>.+) \(os error \d+\)$", re.MULTILINE)
@@ -113,24 +113,25 @@ def _command(argv: tuple[str, ...], request: SearchRequest) -> ChildCommand:
 
 def _own_command(request: SearchRequest) -> ChildCommand:
     paths = PathFilter(request.glob)
-    own = _search_child.Request(
-        root=str(request.root),
-        mode=request.mode.value,
-        pattern=request.pattern,
-        names=paths.expression() if request.glob else ".*",
-        negative=paths.negative,
-        depth=paths.depth,
-        file_type=request.file_type,
-        before=request.before,
-        after=request.after,
-        ignore_case=request.ignore_case,
-        multiline=request.multiline,
-        hidden=request.hidden,
-        ignored=request.ignored,
+    # The fields of its Request. It is not imported: it needs pathspec, which is slow to load.
+    argument = json.dumps(
+        {
+            "root": str(request.root),
+            "mode": request.mode.value,
+            "pattern": request.pattern,
+            "names": paths.expression() if request.glob else ".*",
+            "negative": paths.negative,
+            "depth": paths.depth,
+            "file_type": request.file_type,
+            "before": request.before,
+            "after": request.after,
+            "ignore_case": request.ignore_case,
+            "multiline": request.multiline,
+            "hidden": request.hidden,
+            "ignored": request.ignored,
+        }
     )
-    argument = json.dumps({name: getattr(own, name) for name in own.__dataclass_fields__})
-    script = _search_child.__file__
-    return _command((sys.executable, "-I", "-X", "utf8", script, argument), request)
+    return _command((sys.executable, "-I", "-X", "utf8", str(_OWN_SEARCH), argument), request)
 
 
 def _end(child: ChildResult, errors: str) -> SearchEnd:
