@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from midturn_cli.launch import Launch, SessionStart
+from midturn_cli.log_file import close_log, open_log
 from midturn_cli.ui_events import StatusChanged, StatusInfo, UiEvent
 from midturn_core import paths
 from midturn_core.agent import Agent, AgentParts, ModelSettings
@@ -49,6 +50,7 @@ from midturn_core.session.store import Resumed, SessionStore
 from midturn_core.tool import BlockingRunner, ToolContext, ToolRegistry
 from midturn_tools.standard import StandardTools, standard_tools
 
+DEMO_MODEL_NAME = "built-in script"
 CONTEXT_WINDOW = 200_000
 """Tokens; what the percentage in the status row refers to."""
 
@@ -69,6 +71,7 @@ class Engine:
         self.front = front
         self.store = SessionStore(paths.sessions_folder(os.environ))
         self.resumed = self._resume()
+        self.log_warning = open_log(launch.config.log, os.environ)
         self.session = self.resumed.session if self.resumed else self.store.create(self.workspace)
         self.session.log.on_trouble = self.warn
         self.context_id = AgentRuntimeId(self.session.id)
@@ -199,7 +202,7 @@ class Engine:
         parallel, usage = self.parallel, self.agent.session_usage
         tokens = self.agent.context_tokens
         return StatusInfo(
-            model=self.model.label if self.launch.demo else self.model_settings.name,
+            model=DEMO_MODEL_NAME if self.launch.demo else self.model_settings.name,
             demo=self.launch.demo,
             mode=self.authorizer.mode.value,
             parallel=parallel.enabled,
@@ -237,6 +240,7 @@ class Engine:
         await self.dispatcher.close()
         await self.model.close()
         self.session.close()
+        close_log()
 
     def _resume(self) -> Resumed | None:
         match self.launch.session:

@@ -51,6 +51,14 @@ def open_log(config: LogConfig, environ: Mapping[str, str]) -> str:
     return ""
 
 
+def close_log() -> None:
+    """Stop logging to a file."""
+    root = logging.getLogger()
+    for handler in [known for known in root.handlers if isinstance(known, _PrivateFileHandler)]:
+        root.removeHandler(handler)
+        handler.close()
+
+
 def _opened(file: Path) -> logging.Handler:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return _PrivateFileHandler(file, maxBytes=LARGEST_LOG, backupCount=3, encoding="utf-8")

@@ -61,8 +61,9 @@ class _PrintMode:
         engine = Engine(self._launch, FrontEnd(emit, DenyingAskHandler(NOBODY)))
         interrupt = InterruptCoordinator(new_id("turn"))
         self._handle_signals(interrupt)
-        for warning in (*self._launch.loaded.warnings, *engine.rule_warnings()):
-            _complain(f"warning: {warning}")
+        for warning in (*self._launch.loaded.warnings, *engine.rule_warnings(), engine.log_warning):
+            if warning:
+                _complain(f"warning: {warning}")
         prompt = QueuedInput(self._launch.prompt, engine.context_id)
         try:
             ended = await engine.agent.run_turn([prompt], interrupt)

@@ -78,7 +78,9 @@ class InteractiveSession:
         hints = [] if launch.demo else _missing_key_hints(engine)
         engine.emit(Greeting(VERSION, str(engine.workspace), engine.status(), tuple(hints)))
         engine.show_status()
-        for warning in (*launch.loaded.warnings, *engine.rule_warnings()):
+        for warning in filter(
+            None, (*launch.loaded.warnings, *engine.rule_warnings(), engine.log_warning)
+        ):
             self.engine.warn(warning)
         if engine.resumed:
             self._show_resumed(engine.resumed.warnings)

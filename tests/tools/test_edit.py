@@ -273,3 +273,10 @@ async def test_thousands_of_places_are_replaced_and_the_answer_stays_small(
     assert isinstance(result.detail, DiffDetail)
     assert (result.detail.added, result.detail.removed) == (50_000, 50_000)
     assert len(result.detail.unified) < 50_000
+
+
+def test_a_question_can_show_the_change_before_it_is_made() -> None:
+    detail = EditTool().preview({"file_path": "a.py", "old_string": "x = 1", "new_string": "x = 2"})
+    assert (detail.added, detail.removed) == (1, 1)
+    assert "-x = 1" in detail.unified
+    assert "+x = 2" in detail.unified

@@ -162,3 +162,8 @@ async def test_a_folder_that_takes_no_new_file_gives_a_clear_error() -> None:
         assert "no permission to make a file in its folder" in message
         assert "no permission to make a file in its folder" in new
         assert path.read_bytes() == b"a\n" and os.listdir(path.parent) == ["a.txt"]
+
+
+def test_a_question_can_show_the_content_before_it_is_written() -> None:
+    detail = WriteTool().preview({"file_path": "a.py", "content": "one\ntwo\n"})
+    assert (detail.added, detail.removed) == (2, 0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from midturn_core.model.messages import JsonObject
+from midturn_core.model.messages import DiffDetail, JsonObject
 from midturn_core.permission.access import PathAccess
 from midturn_core.tool import (
     DEFAULT_TIME_LIMIT,
@@ -93,6 +93,11 @@ class EditTool:
 
     def access(self, tool_input: JsonObject, context: ToolContext) -> Sequence[PathAccess]:
         return (path_access(text(tool_input, "file_path"), context, writes=True),)
+
+    def preview(self, tool_input: JsonObject) -> DiffDetail:
+        """The change for the question about it; line numbers count from the changed text."""
+        old, new = text(tool_input, "old_string"), text(tool_input, "new_string")
+        return describe_change(self.describe(tool_input), old, new).detail
 
     async def run(self, tool_input: JsonObject, context: ToolContext) -> ToolResult:
         request = _Request(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from midturn_core.model.messages import JsonObject
+from midturn_core.model.messages import DiffDetail, JsonObject
 from midturn_core.permission.access import PathAccess
 from midturn_core.tool import (
     DEFAULT_TIME_LIMIT,
@@ -79,6 +79,10 @@ class WriteTool:
 
     def access(self, tool_input: JsonObject, context: ToolContext) -> Sequence[PathAccess]:
         return (path_access(text(tool_input, "file_path"), context, writes=True),)
+
+    def preview(self, tool_input: JsonObject) -> DiffDetail:
+        """The content for the question about it, as lines that are added."""
+        return describe_change(self.describe(tool_input), "", text(tool_input, "content")).detail
 
     async def run(self, tool_input: JsonObject, context: ToolContext) -> ToolResult:
         path, content = text(tool_input, "file_path"), text(tool_input, "content")
