@@ -23,7 +23,7 @@ from midturn_core.tool import (
     ToolResult,
 )
 from midturn_tools._process_guard import kill_session, session_members
-from midturn_tools.bash import Bash
+from midturn_tools.bash import BashTool
 from tests.support.processes import until, until_session_is_empty
 from tests.support.services import require
 from tests.support.tool_context import make_tool_context
@@ -35,9 +35,9 @@ def context(tmp_path: Path) -> ToolContext:
 
 
 async def run(
-    command: str, context: ToolContext, bash: Bash | None = None, limit: int = 60
+    command: str, context: ToolContext, bash: BashTool | None = None, limit: int = 60
 ) -> ToolResult:
-    tool = bash or Bash()
+    tool = bash or BashTool()
     tool_input: JsonObject = {"command": command, "timeout": limit}
     tool.validate(tool_input)
     return await tool.run(tool_input, context)
@@ -51,7 +51,7 @@ def session_in(text: str) -> int:
 
 
 def test_the_declarations_are_those_of_the_specification() -> None:
-    tool: Tool = Bash()
+    tool: Tool = BashTool()
     assert tool.get_concurrency_behavior() is ConcurrencyBehavior.SEQUENTIAL
     assert tool.get_interrupt_behavior() is InterruptBehavior.EXTERNALLY_TERMINATED
     assert (tool.time_limit({"command": "x"}) or 0) > 120
@@ -74,11 +74,11 @@ def test_the_declarations_are_those_of_the_specification() -> None:
 )
 def test_a_bad_input_is_refused_with_the_reason(tool_input: JsonObject) -> None:
     with pytest.raises(InvalidInputError, match="command|timeout|cwd"):
-        Bash().validate(tool_input)
+        BashTool().validate(tool_input)
 
 
 def test_a_command_is_described_on_one_line() -> None:
-    assert "\n" not in Bash().describe({"command": "cd x\nmake\n"})
+    assert "\n" not in BashTool().describe({"command": "cd x\nmake\n"})
 
 
 async def test_both_outputs_come_back_in_order(context: ToolContext) -> None:
@@ -112,7 +112,7 @@ async def test_a_killed_shell_is_an_error(context: ToolContext) -> None:
 
 async def test_the_folder_persists_and_variables_do_not(context: ToolContext) -> None:
     (context.workspace / "sub").mkdir()
-    bash = Bash()
+    bash = BashTool()
     first = await run("export MARK=1; alias x=y; cd sub; exit 0", context, bash)
     assert "current folder is now sub" in (first.output or "")
     second = await run("pwd; echo [$MARK]", context, bash)
@@ -121,20 +121,20 @@ async def test_the_folder_persists_and_variables_do_not(context: ToolContext) ->
 
 async def test_a_failing_command_keeps_its_folder_too(context: ToolContext) -> None:
     (context.workspace / "sub").mkdir()
-    bash = Bash()
+    bash = BashTool()
     await run("set -e; cd sub; false; cd /", context, bash)
     assert (await run("pwd", context, bash)).output == str(context.workspace / "sub")
 
 
 async def test_each_context_has_a_folder_of_its_own(context: ToolContext) -> None:
-    bash = Bash()
+    bash = BashTool()
     await run("cd /", context, bash)
     other = make_tool_context(context.workspace, context_id=AgentRuntimeId("session-test", "sub-1"))
     assert (await run("pwd", other, bash)).output == str(context.workspace)
 
 
 async def test_a_deleted_folder_is_left_and_that_is_said(context: ToolContext) -> None:
-    bash = Bash()
+    bash = BashTool()
     await run("mkdir w && cd w", context, bash)
     await run("rm -rf ../w", context, bash)
     result = await run("echo hi; pwd", context, bash)
@@ -146,14 +146,14 @@ async def test_a_deleted_folder_is_left_and_that_is_said(context: ToolContext) -
 async def test_a_command_that_deletes_its_own_folder_leaves_a_way_out(
     context: ToolContext,
 ) -> None:
-    bash = Bash()
+    bash = BashTool()
     await run("mkdir w && cd w && rm -rf ../w", context, bash)
     assert "hi" in ((await run("echo hi", context, bash)).output or "")
     assert ((await run("cd / && pwd", context, bash)).output or "").startswith("/\n")
 
 
 async def test_the_command_runs_where_the_permission_was_asked(context: ToolContext) -> None:
-    bash = Bash()
+    bash = BashTool()
     accesses = bash.access({"command": "pwd"}, context)
     assert accesses == (CommandAccess("pwd", context.workspace),)
     await run("cd /", context, bash)
@@ -232,7 +232,7 @@ async def test_the_newest_line_is_told_while_the_command_runs(tmp_path: Path) ->
 
 
 async def test_a_background_job_outlives_the_call_and_that_is_said(context: ToolContext) -> None:
-    bash = Bash()
+    bash = BashTool()
     result = await run("echo $$; sleep 300 & echo started", context, bash)
     session = session_in(result.output or "")
     try:
@@ -279,7 +279,7 @@ async def test_git_never_waits_for_an_editor(
 ) -> None:
     require("git")
     monkeypatch.setenv("EDITOR", "vi")
-    bash = Bash()
+    bash = BashTool()
     identity = "git config user.name T && git config user.email t@example.org"
     await run(f"git init -q . && {identity}", context, bash)
     await run("for i in 1 2 3; do echo $i >f; git add f; git commit -qm $i; done", context, bash)

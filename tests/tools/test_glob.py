@@ -19,7 +19,7 @@ from midturn_core.tool import (
 from midturn_tools._globs import PathFilter, split_folder
 from midturn_tools._ripgrep import RipgrepInfo, find_ripgrep
 from midturn_tools._search import FindRipgrep
-from midturn_tools.glob import Glob
+from midturn_tools.glob import GlobTool
 from tests.support.services import require
 from tests.support.tool_context import make_tool_context
 
@@ -53,7 +53,7 @@ def context(tmp_path: Path) -> ToolContext:
 async def glob(
     context: ToolContext, pattern: str, find: FindRipgrep = find_ripgrep, **more: JsonValue
 ) -> ToolResult:
-    tool, tool_input = Glob(find), {"pattern": pattern, **more}
+    tool, tool_input = GlobTool(find), {"pattern": pattern, **more}
     tool.validate(tool_input)
     return await tool.run(tool_input, context)
 
@@ -64,7 +64,7 @@ def listed(result: ToolResult) -> list[str]:
 
 
 def test_the_declarations_are_those_of_the_specification() -> None:
-    tool: Tool = Glob()
+    tool: Tool = GlobTool()
     assert tool.get_concurrency_behavior() is ConcurrencyBehavior.CONCURRENT_SAFE
     assert tool.get_interrupt_behavior() is InterruptBehavior.COOPERATIVE
     assert tool.time_limit({"pattern": "x"}) is None
@@ -86,7 +86,7 @@ def test_the_declarations_are_those_of_the_specification() -> None:
 )
 def test_a_bad_input_is_refused_with_the_reason(tool_input: JsonObject) -> None:
     with pytest.raises(InvalidInputError, match="pattern|path|head_limit"):
-        Glob().validate(tool_input)
+        GlobTool().validate(tool_input)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ async def test_a_linked_folder_that_is_named_is_followed(
     (context.workspace / "linked").symlink_to(outside)
     assert listed(await glob(context, "linked/*.py", find)) == ["linked/z.py"]
     assert "linked/z.py" not in listed(await glob(context, "**/*.py", find))
-    assert Glob(find).access({"pattern": "linked/*.py"}, context) == (
+    assert GlobTool(find).access({"pattern": "linked/*.py"}, context) == (
         PathAccess(context.workspace / "linked", outside.resolve(), writes=False),
     )
 

@@ -24,7 +24,7 @@ from midturn_core.tool import (
 )
 from midturn_tools._ripgrep import RipgrepInfo, find_ripgrep
 from midturn_tools._search import SEARCH_SECONDS, FindRipgrep
-from midturn_tools.grep import Grep
+from midturn_tools.grep import GrepTool
 from tests.support.services import require
 from tests.support.tool_context import make_tool_context
 
@@ -49,13 +49,13 @@ def context(tmp_path: Path) -> ToolContext:
 async def grep(
     where: ToolContext, pattern: str, find: FindRipgrep = find_ripgrep, **more: JsonValue
 ) -> ToolResult:
-    tool, tool_input = Grep(find), {"pattern": pattern, **more}
+    tool, tool_input = GrepTool(find), {"pattern": pattern, **more}
     tool.validate(tool_input)
     return await tool.run(tool_input, where)
 
 
 def test_the_declarations_are_those_of_the_specification() -> None:
-    tool: Tool = Grep()
+    tool: Tool = GrepTool()
     assert tool.get_concurrency_behavior() is ConcurrencyBehavior.CONCURRENT_SAFE
     assert tool.get_interrupt_behavior() is InterruptBehavior.COOPERATIVE
     assert tool.time_limit({"pattern": "x"}) is None
@@ -80,21 +80,21 @@ def test_the_declarations_are_those_of_the_specification() -> None:
 )
 def test_a_bad_input_is_refused_with_the_reason(tool_input: JsonObject) -> None:
     with pytest.raises(InvalidInputError, match="pattern|path|glob|mode|context|head_limit|-i"):
-        Grep().validate(tool_input)
+        GrepTool().validate(tool_input)
 
 
 def test_a_call_is_described_on_one_line() -> None:
-    shown = Grep().describe({"pattern": "a\nb", "path": "src", "glob": "*.py"})
+    shown = GrepTool().describe({"pattern": "a\nb", "path": "src", "glob": "*.py"})
     assert shown == "a\\nb in src (*.py)"
 
 
 def test_access_is_reading_the_folder_that_the_path_leads_to(context: ToolContext) -> None:
     (context.workspace / "real").mkdir()
     (context.workspace / "link").symlink_to("real")
-    assert Grep().access({"pattern": "x", "path": "link"}, context) == (
+    assert GrepTool().access({"pattern": "x", "path": "link"}, context) == (
         PathAccess(context.workspace / "link", context.workspace / "real", writes=False),
     )
-    assert Grep().access({"pattern": "x"}, context) == (
+    assert GrepTool().access({"pattern": "x"}, context) == (
         PathAccess(context.workspace, context.workspace, writes=False),
     )
 
@@ -278,7 +278,7 @@ async def test_a_backtracking_pattern_neither_hangs_nor_stops_the_loop(
     context: ToolContext,
 ) -> None:
     (context.workspace / "f").write_text("a" * 40 + "!\n")
-    tool = Grep(no_ripgrep, seconds=1.0)
+    tool = GrepTool(no_ripgrep, seconds=1.0)
     call = asyncio.create_task(tool.run({"pattern": "(a+)+$"}, context))
     ticks = 0
     while not call.done():
@@ -303,7 +303,7 @@ async def test_an_interrupt_ends_a_search(tmp_path: Path) -> None:
 async def test_parallel_searches_do_not_mix(context: ToolContext, find: FindRipgrep) -> None:
     for word in ("one", "two", "three", "four"):
         (context.workspace / word).write_text(f"{word} word\n" * 50)
-    tool = Grep(find)
+    tool = GrepTool(find)
     words = ["one", "two", "three", "four"] * 2
     results = await asyncio.gather(*(tool.run({"pattern": word}, context) for word in words))
     for word, result in zip(words, results, strict=True):

@@ -17,7 +17,7 @@ import pytest
 from midturn_core.model.messages import JsonValue
 from midturn_core.tool import ToolResult
 from midturn_tools._ripgrep import find_ripgrep
-from midturn_tools.grep import Grep
+from midturn_tools.grep import GrepTool
 from tests.support.services import require
 from tests.support.tool_context import make_tool_context
 
@@ -117,7 +117,7 @@ async def test_the_answer_is_that_of_ripgrep(case: Case, engine: str, tmp_path: 
         case = {**case, "chmod": {}}
     tree = tmp_path / "tree"
     lay_out(tree, case)
-    grep = Grep() if engine == "ripgrep" else Grep(find=lambda _: None)
+    grep = GrepTool() if engine == "ripgrep" else GrepTool(find=lambda _: None)
     context = make_tool_context(tree)
     assert engine == "own" or find_ripgrep(context.workspace) is not None
     tool_input = our_input(case)

@@ -105,7 +105,7 @@ class _Run:
         return False
 
 
-class Bash:
+class BashTool:
     """The shell tool. Keeps the current folder of each context, nothing else."""
 
     name = "Bash"

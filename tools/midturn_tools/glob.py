@@ -58,7 +58,7 @@ _SCHEMA: JsonObject = {
 }
 
 
-class Glob:
+class GlobTool:
     """The file search. ``find`` tells which ripgrep to use; when it finds None, our own walk runs.
     ``seconds`` is what one search may take.
     """

@@ -76,7 +76,7 @@ _SCHEMA: JsonObject = {
 }
 
 
-class Grep:
+class GrepTool:
     """The content search. ``find`` tells which ripgrep to use; when it finds None, our own search
     runs. ``seconds`` is what one search may take.
     """

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from midturn_core.config import WebConfig
 from midturn_core.tool import Tool
-from midturn_tools.bash import Bash
+from midturn_tools.bash import BashTool
 from midturn_tools.edit import EditTool
+from midturn_tools.glob import GlobTool
+from midturn_tools.grep import GrepTool
 from midturn_tools.read import ReadTool
 from midturn_tools.todo_write import TodoWriteTool
 from midturn_tools.write import WriteTool
@@ -18,7 +20,7 @@ from midturn_tools.write import WriteTool
 class StandardTools:
     """The tools, and those of them that somebody needs to talk to by name."""
 
-    bash: Bash
+    bash: BashTool
     todos: TodoWriteTool
     others: Sequence[Tool]
 
@@ -29,5 +31,7 @@ class StandardTools:
 
 def standard_tools(web: WebConfig) -> StandardTools:
     return StandardTools(
-        bash=Bash(), todos=TodoWriteTool(), others=(ReadTool(), EditTool(), WriteTool())
+        bash=BashTool(),
+        todos=TodoWriteTool(),
+        others=(ReadTool(), GrepTool(), GlobTool(), EditTool(), WriteTool()),
     )
