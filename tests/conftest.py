@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.messages_fixtures import every_request_is_valid, messages_server
+
+# The fixtures of the whole suite; pytest finds the imported ones by name.
+__all__ = ["every_request_is_valid", "home", "messages_server"]
+
 _PREFIXES = ("MIDTURN_", "ANTHROPIC_", "XDG_", "GIT_")
 _NAMES = frozenset(
     {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM"}

@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Self
 
 import pyte
 
@@ -330,7 +331,7 @@ class PtySession:
         os.close(self.master)
         return self.process.returncode
 
-    def __enter__(self) -> PtySession:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
