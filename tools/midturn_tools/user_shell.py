@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from midturn_core.interrupt import Signal
 from midturn_tools._bounded_output import BoundedOutput
-from midturn_tools._process import ChildCommand, ChildLimits, Ending, run_child
+from midturn_tools._process import ChildCommand, ChildLimits, Ending, run_child, settle_session
 
 TIME_LIMIT = 24 * 3600.0
 """Seconds; the user ends a line with Ctrl-C, this only bounds what is forgotten."""
@@ -43,5 +44,6 @@ async def run_user_command(command: str, folder: Path, signal: Signal) -> UserCo
         ChildLimits(TIME_LIMIT, signal, _GRACE),
         take,
     )
+    await asyncio.to_thread(settle_session, child.session)
     code = None if child.ending is Ending.CANCELLED else child.exit_code
     return UserCommandResult(output.text(), code)
