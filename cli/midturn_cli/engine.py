@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.log_file import close_log, open_log
@@ -63,12 +64,28 @@ class FrontEnd:
     ask_handler: AskHandler
 
 
-class Engine:
-    """The parts of one session, by name. Built on the loop's thread."""
+ModelMaker: TypeAlias = Callable[["Engine"], ModelClient]
 
-    def __init__(self, launch: Launch, front: FrontEnd) -> None:
+
+def configured_model(engine: Engine) -> ModelClient:
+    """The model that the launch asks for: the demo's, or the service's."""
+    if engine.launch.demo:
+        return DemoModel(engine.workspace, engine.demo_site)
+    return AnthropicClient(ClientSettings.from_config(engine.config.model))
+
+
+class Engine:
+    """The parts of one session, by name. Built on the loop's thread.
+
+    ``make_model`` is called once, when the engine is wired.
+    """
+
+    def __init__(
+        self, launch: Launch, front: FrontEnd, make_model: ModelMaker = configured_model
+    ) -> None:
         self.launch = launch
         self.front = front
+        self._make_model = make_model
         self.store = SessionStore(paths.sessions_folder(os.environ))
         self.resumed = self._resume()
         self.log_warning = open_log(launch.config.log, os.environ)
@@ -106,9 +123,7 @@ class Engine:
 
     @cached_property
     def model(self) -> ModelClient:
-        if self.launch.demo:
-            return DemoModel(self.workspace, self.demo_site)
-        return AnthropicClient(ClientSettings.from_config(self.config.model))
+        return self._make_model(self)
 
     @cached_property
     def tools(self) -> StandardTools:

@@ -9,7 +9,7 @@ from midturn_cli.commands.all_commands import all_commands
 from midturn_cli.commands.command import CommandHost
 from midturn_cli.commands.lines import CommandLines
 from midturn_cli.commands.registry import CommandRegistry
-from midturn_cli.engine import Engine, FrontEnd
+from midturn_cli.engine import Engine, FrontEnd, ModelMaker, configured_model
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.ports import CommandInfo
 from midturn_cli.ui_events import (
@@ -52,8 +52,14 @@ class _QueueScreen:
 class InteractiveSession:
     """What the keyboard acts on. Constructed on the loop's thread."""
 
-    def __init__(self, launch: Launch, front: FrontEnd, host: CommandHost) -> None:
-        self.engine = Engine(launch, front)
+    def __init__(
+        self,
+        launch: Launch,
+        front: FrontEnd,
+        host: CommandHost,
+        make_model: ModelMaker = configured_model,
+    ) -> None:
+        self.engine = Engine(launch, front, make_model)
         self._lines = CommandLines(self.engine, host, CommandRegistry(all_commands()))
         queue = self.engine.config.queue
         self.controller = SessionController(
