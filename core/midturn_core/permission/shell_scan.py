@@ -30,6 +30,18 @@ class ShellScan:
     opaque: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Text:
+    text: str
+    is_certain: bool = True
+    is_document: bool = False
+
+
+def _may_be_evaluated(word: Word) -> bool:
+    """Quotes do not make text inert: prompts, array subscripts and arithmetic run it later."""
+    return "$(" in word.text or "`" in word.text or "${" in word.text
+
+
 def scan_command(command: str) -> ShellScan:
     """Read a command for rules that deny or ask; never raises."""
     certain: list[Candidate] = []
@@ -39,22 +51,24 @@ def scan_command(command: str) -> ShellScan:
     targets: list[Word] = []
     opaque = False
     # Each nested text is shorter than the one it was quoted in, so this ends.
-    texts = deque([(command, True)])
+    texts = deque([_Text(command)])
     while texts:
-        text, is_certain = texts.popleft()
-        splitter = ShellSplitter(text)
+        text = texts.popleft()
+        splitter = ShellSplitter(text.text, text.is_document)
         splitter.run()
         opaque = opaque or splitter.opaque
         targets.extend(splitter.targets)
-        texts.extend((body, False) for body in splitter.documents)
+        texts.extend(_Text(nested, text.is_certain) for nested in splitter.nested)
+        texts.extend(_Text(body, text.is_certain, True) for body in splitter.documents)
         for simple in splitter.commands:
             found = unwrap(simple)
             opaque = opaque or found.opaque
             words.extend(simple)
-            (certain if is_certain else alternatives).extend(found.certain)
+            (certain if text.is_certain else alternatives).extend(found.certain)
             alternatives.extend(found.alternatives)
             possible.extend(found.possible)
-            texts.extend((nested, is_certain) for nested in found.nested)
+            texts.extend(_Text(nested, text.is_certain) for nested in found.nested)
+            texts.extend(_Text(word.text, False) for word in simple if _may_be_evaluated(word))
     return ShellScan(
         tuple(certain),
         tuple(alternatives),

@@ -9,11 +9,24 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from midturn_core.permission.word_set import word_set
+
 _FD = re.compile(r"\d+|\{\w+\}")
 _REDIRECTION = re.compile(r"&>>?|[<>]+[&|]?")
 _HERE_DOCUMENT = re.compile(r"<<(-?)[ \t]*((?:\\.|'[^'\n]*'|\"[^\"\n]*\"|[^\s\\'\"|&;()<>`])+)")
-_ANSI_C_QUOTED = re.compile(r"\$'(?:\\.|[^'\\])*'", re.DOTALL)
-_SIMPLE_PARAMETER = re.compile(r"\$(?:\{\w+\}|\w|[@*#?$!-])")
+_ANSI_C_QUOTED = re.compile(r"\$'((?:\\.|[^'\\])*)'", re.DOTALL)
+_CODED_CHARACTER = re.compile(r"\\[0-7xuUc]")
+_BACKTICKS = re.compile(r"`((?:\\.|[^`\\])*)`", re.DOTALL)
+_ESCAPED = re.compile(r"\\([$`\\])")
+_ESCAPED_IN_QUOTED_BACKTICKS = re.compile(r"\\([$`\\\"])")
+_SIMPLE_PARAMETER = re.compile(
+    r"\$(?:\w|[@*#?$!-]"
+    r"|\{[#!]?\w+(?:\[[\w@*]+\])?(?:(?:%%?|##?|:?[-+=?]|//?|:|\^\^?|,,?)[\w./:=%+,*?-]*)?\})"
+)
+
+LEADING_KEYWORDS = word_set("if then else elif do while until ! {")
+"""Words after which a command begins."""
+_BEFORE_CASE = LEADING_KEYWORDS | word_set("time -p coproc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +35,15 @@ class Word:
 
     text: str
     dynamic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _HereDocument:
+    """``expanded``: its delimiter is not quoted, so that the shell runs substitutions in it."""
+
+    delimiter: str
+    tabs_ignored: bool
+    expanded: bool
 
 
 @dataclass(slots=True)
@@ -40,28 +62,35 @@ class _Frame:
 
 @dataclass(slots=True)
 class ShellSplitter:
-    """Call ``run`` once; the results are then in the four public lists and flags.
+    """Call ``run`` once; the results are then in the public fields.
 
     ``commands`` are simple commands; ``targets`` what redirections name; ``documents`` the bodies
-    of here documents; ``opaque`` says that the text was not understood.
+    of here documents that the shell expands; ``nested`` the insides of backticks; ``opaque`` says
+    that the text was not understood. ``is_document`` reads such a body: only substitutions count.
     """
 
     text: str
+    is_document: bool = False
     commands: list[tuple[Word, ...]] = field(default_factory=list[tuple[Word, ...]])
     targets: list[Word] = field(default_factory=list[Word])
     documents: list[str] = field(default_factory=list[str])
+    nested: list[str] = field(default_factory=list[str])
     opaque: bool = False
     _place: int = 0
     _frames: list[_Frame] = field(default_factory=lambda: [_Frame("")])
-    _awaited: list[tuple[str, bool]] = field(default_factory=list[tuple[str, bool]])
+    _awaited: list[_HereDocument] = field(default_factory=list[_HereDocument])
 
     def run(self) -> None:
+        self._frame.in_double_quotes = self.is_document
         while self._place < len(self.text):
             if self._frame.in_double_quotes:
                 self._read_in_double_quotes()
             else:
                 self._read()
-        self.opaque = self.opaque or len(self._frames) > 1 or self._frame.in_double_quotes
+        is_open = self._frame.in_double_quotes and not self.is_document
+        self.opaque = self.opaque or len(self._frames) > 1 or is_open
+        if self.is_document:
+            self._frames[0] = _Frame("")
         while self._frames:
             self._end_command()
             self._frames.pop()
@@ -86,7 +115,7 @@ class ShellSplitter:
             case "$":
                 self._read_dollar()
             case "`":
-                self._read_backtick()
+                self._read_backticks()
             case "#" if self._frame.buffer is None:
                 self._skip_comment()
             case "\n" | ";" | "|" | "&" | "(" | ")" | "<" | ">":
@@ -99,7 +128,7 @@ class ShellSplitter:
     def _read_in_double_quotes(self) -> None:
         char = self.text[self._place]
         match char:
-            case '"':
+            case '"' if len(self._frames) > 1 or not self.is_document:
                 self._frame.in_double_quotes = False
                 self._add("")
             case "\\":
@@ -107,7 +136,7 @@ class ShellSplitter:
             case "$":
                 self._read_dollar()
             case "`":
-                self._read_backtick()
+                self._read_backticks()
             case _:
                 self._add(char)
 
@@ -153,16 +182,21 @@ class ShellSplitter:
             self.opaque = True
             self._place = len(self.text)
         else:
-            self._place = quoted.end()
+            self.opaque = self.opaque or _CODED_CHARACTER.search(quoted[1]) is not None
+            self._add(quoted[1], skip=len(quoted[0]))
 
-    def _read_backtick(self) -> None:
-        self._place += 1
-        if any(frame.closer == "`" for frame in self._frames):
-            while self._close_frame() != "`":
-                self.opaque = True
+    def _read_backticks(self) -> None:
+        """The text up to the next backtick without a backslash, which loses one level of them."""
+        quoted = _BACKTICKS.match(self.text, self._place)
+        self._mark_dynamic()
+        if quoted is None:
+            self.opaque = True
+            self.nested.append(self.text[self._place + 1 :])
+            self._place = len(self.text)
         else:
-            self._mark_dynamic()
-            self._frames.append(_Frame("`"))
+            escapes = _ESCAPED_IN_QUOTED_BACKTICKS if self._frame.in_double_quotes else _ESCAPED
+            self.nested.append(escapes.sub(r"\1", quoted[1]))
+            self._place = quoted.end()
 
     def _skip_comment(self) -> None:
         end = self.text.find("\n", self._place)
@@ -192,7 +226,10 @@ class ShellSplitter:
         self._end_word()
         document = _HERE_DOCUMENT.match(self.text, self._place)
         if document is not None and not self.text.startswith("<<<", self._place):
-            self._awaited.append((re.sub(r"[\\'\"]", "", document[2]), bool(document[1])))
+            delimiter = re.sub(r"[\\'\"]", "", document[2])
+            self._awaited.append(
+                _HereDocument(delimiter, bool(document[1]), delimiter == document[2])
+            )
             self._place = document.end()
             return
         operator = _REDIRECTION.match(self.text, self._place)
@@ -200,17 +237,18 @@ class ShellSplitter:
         frame.target_follows = True
 
     def _read_here_documents(self) -> None:
-        for delimiter, tabs_ignored in self._awaited:
+        for awaited in self._awaited:
             lines: list[str] = []
             while self._place < len(self.text):
                 end = self.text.find("\n", self._place)
                 end = len(self.text) if end < 0 else end
                 line = self.text[self._place : end]
                 self._place = end + 1
-                if (line.lstrip("\t") if tabs_ignored else line) == delimiter:
+                if (line.lstrip("\t") if awaited.tabs_ignored else line) == awaited.delimiter:
                     break
                 lines.append(line)
-            self.documents.append("\n".join(lines))
+            if awaited.expanded:
+                self.documents.append("\n".join(lines))
         self._awaited.clear()
 
     def _add(self, text: str, skip: int = 1) -> None:
@@ -230,7 +268,8 @@ class ShellSplitter:
             return
         text = "".join(frame.buffer)
         expands = frame.braces and ("," in text or ".." in text)
-        word = Word(text, frame.dynamic or expands)
+        is_test = text in ("[", "[[") and not frame.words
+        word = Word(text, (frame.dynamic or expands) and not is_test)
         (self.targets if frame.target_follows else frame.words).append(word)
         frame.buffer = None
         frame.dynamic = frame.braces = frame.target_follows = False
@@ -240,7 +279,7 @@ class ShellSplitter:
         frame = self._frame
         frame.target_follows = False
         if frame.words:
-            if frame.words[0].text == "case":
+            if _opens_case(frame.words):
                 frame.open_cases += 1
             elif frame.words[0].text == "esac":
                 frame.open_cases = max(0, frame.open_cases - 1)
@@ -250,3 +289,9 @@ class ShellSplitter:
     def _close_frame(self) -> str:
         self._end_command()
         return self._frames.pop().closer
+
+
+def _opens_case(words: list[Word]) -> bool:
+    """Then a closing parenthesis ends a pattern, not what surrounds the command."""
+    first = next((word.text for word in words if word.text not in _BEFORE_CASE), "")
+    return first == "case"

@@ -6,7 +6,7 @@ import posixpath
 import re
 from dataclasses import dataclass, field
 
-from midturn_core.permission.shell_split import Word
+from midturn_core.permission.shell_split import LEADING_KEYWORDS, Word
 from midturn_core.permission.word_set import word_set
 
 SHELLS = word_set("sh bash zsh dash ksh ash fish rbash mksh")
@@ -47,12 +47,12 @@ _FIRST_OPERAND_IS_OWN = frozenset({"timeout", "chroot", "flock", "chrt"})
 # Programs that run what is written elsewhere, so that the text of the command cannot tell.
 _OPAQUE = word_set(
     "eval source . alias trap hash enable ssh su script at batch crontab docker podman "
-    "nsenter unshare systemd-run screen tmux expect watch parallel"
+    "nsenter unshare systemd-run screen tmux expect watch parallel "
+    "mapfile readarray complete compgen bind"
 )
 GIT_OPTIONS_WITH_VALUE = word_set(
     "-C -c --git-dir --work-tree --namespace --exec-path --config-env --attr-source"
 )
-_LEADING_KEYWORDS = word_set("if then else elif do while until ! {")
 _FIND_ACTIONS = word_set("-exec -execdir -ok -okdir")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=")
 _MAX_OPTIONS_LOOKED_PAST = 8
@@ -117,7 +117,7 @@ def _skip_prefixes(words: tuple[Word, ...], start: int) -> int:
         text = words[start].text
         if text == "function":
             start += 2
-        elif text in _LEADING_KEYWORDS or _ASSIGNMENT.match(text):
+        elif text in LEADING_KEYWORDS or _ASSIGNMENT.match(text):
             start += 1
         else:
             break
