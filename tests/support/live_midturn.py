@@ -40,6 +40,9 @@ GLYPH = "›"
 _SEEN_TAIL = 20
 """Characters of a typed text that are looked for in the input line."""
 
+_TAB_TIERS = ("NOW", "LATER")
+"""The tiers in the order in which Tab goes through them, from NEXT."""
+
 
 @dataclass(frozen=True, slots=True)
 class Start:
@@ -79,6 +82,15 @@ class LiveMidturn(PtySession):
     def enter(self, text: str) -> None:
         """Type a line, end it with Enter, and wait until the input line is free again."""
         self.type(text)
+        self.key("enter")
+        self.see_not(_in_draft(text))
+
+    def enter_as(self, tier: str, text: str) -> None:
+        """Type a line while a turn runs, choose its tier with Tab, and enter it."""
+        self.type(text)
+        for shown in _TAB_TIERS[: _TAB_TIERS.index(tier) + 1]:
+            self.key("tab")
+            self.see(rf"^{shown} .*{GLYPH}")
         self.key("enter")
         self.see_not(_in_draft(text))
 
