@@ -122,7 +122,7 @@ class _Plain:
     async def _read(self, session: InteractiveSession, lines: LineAskHandler) -> None:
         if not self._interactive:
             await session.controller.wait_idle()  # the first prompt of the command line
-        while (line := await _next_line()) is not None:
+        while not self._leaving.is_set() and (line := await _next_line()) is not None:
             if lines.open:
                 lines.answer(line)
             elif not line.strip():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -12,10 +13,11 @@ from typing import TypeAlias
 
 from midturn_cli.engine import Engine, FrontEnd
 from midturn_cli.launch import Launch
-from midturn_cli.render.clean import clean
+from midturn_cli.render.clean import clean, one_line
 from midturn_cli.stream_json import event_to_json
 from midturn_cli.ui_events import UiEvent
 from midturn_core.events import (
+    AskAnswered,
     Notice,
     NoticeLevel,
     RetryWaiting,
@@ -25,7 +27,7 @@ from midturn_core.events import (
 from midturn_core.ids import new_id
 from midturn_core.interrupt import CancelReason, InterruptCoordinator
 from midturn_core.model.messages import AssistantMessage, JsonValue, Usage
-from midturn_core.permission.ask import DenyingAskHandler
+from midturn_core.permission.ask import Ask, DenyingAskHandler
 from midturn_core.queue.types import QueuedInput
 
 EXIT_CODES = {TurnEndReason.DONE: 0, TurnEndReason.STEP_LIMIT: 1}
@@ -79,6 +81,8 @@ class _PrintMode:
         match event:
             case RetryWaiting(attempt, attempts, delay, reason):
                 _complain(f"{reason} Waiting {delay:.0f} s (attempt {attempt} of {attempts}).")
+            case AskAnswered(ask):
+                _complain(denial(ask))
             case Notice(NoticeLevel.WARNING | NoticeLevel.ERROR, text):
                 _complain(text)
             case _:
@@ -90,7 +94,7 @@ class _PrintMode:
 
     def _finish(self, engine: Engine, ended: TurnEnded) -> None:
         answer = last_answer(engine)
-        error = " ".join(part for part in (ended.error, ended.way_out) if part)
+        error = " ".join(part for part in (ended.error, without_retry(ended.way_out)) if part)
         match self._launch.output_format:
             case "text":
                 if answer and ended.reason is not TurnEndReason.FAILED:
@@ -113,6 +117,19 @@ class _PrintMode:
                 signal.SIGINT, lambda: interrupt.interrupt(interrupt.turn_id) and None
             )
             loop.add_signal_handler(signal.SIGTERM, terminate)
+
+
+def denial(ask: Ask) -> str:
+    """What a question was about that nobody could be asked, and how to allow it."""
+    rule = f"--allow {shlex.quote(ask.session_rule)}" if ask.session_rule else "--permission-mode"
+    return f"not allowed: {ask.tool} {one_line(ask.title)}; nobody can be asked here, see {rule}"
+
+
+def without_retry(way_out: str) -> str:
+    """A way out in the words of a shell: there is no ``/retry`` once the command has ended."""
+    return way_out.replace("/retry sends the step again", "Run it again").replace(
+        "/retry", "run it again"
+    )
 
 
 def last_answer(engine: Engine) -> str:
