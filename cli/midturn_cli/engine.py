@@ -20,7 +20,6 @@ from midturn_cli.ui_events import StatusChanged, StatusInfo, UiEvent
 from midturn_core import paths
 from midturn_core.agent import Agent, AgentParts, ModelSettings
 from midturn_core.batches import ToolBatches
-from midturn_core.call_permission import CallPermission
 from midturn_core.call_runner import ToolCallRunner
 from midturn_core.config import Config, WebConfig
 from midturn_core.conversation import Conversation
@@ -41,6 +40,7 @@ from midturn_core.permission.decision import PermissionMode
 from midturn_core.permission.gate import AskGate
 from midturn_core.permission.policy import PermissionPolicy
 from midturn_core.permission.rules import RuleSet, check_rules
+from midturn_core.permission.stage import PermissionStage
 from midturn_core.prompt import Surroundings, build_system_prompt
 from midturn_core.queue.listeners import LoggingMessageQueueListener
 from midturn_core.queue.manager import MessageQueueManager
@@ -160,7 +160,7 @@ class Engine:
     @cached_property
     def batches(self) -> ToolBatches:
         runner = ToolCallRunner(
-            self.registry, CallPermission(self.authorizer, self.context_id), self._tool_context
+            self.registry, PermissionStage(self.authorizer, self.context_id), self._tool_context
         )
         return ToolBatches(self.context_id, self.registry, self.dispatcher, runner, self.observe)
 
@@ -312,6 +312,7 @@ class Engine:
             run_blocking=run_blocking,
             progress=call.progress,
             tool_use_id=call.tool_use.id,
+            denies_read=self.authorizer.policy.denies_read,
         )
 
     def warn(self, text: str) -> None:

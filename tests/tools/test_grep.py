@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -346,3 +347,16 @@ def test_the_tools_load_without_what_only_our_own_search_needs() -> None:
     path = os.pathsep.join(str(Path(__file__).parents[2] / part) for part in ("core", "tools"))
     environment = {**os.environ, "PYTHONPATH": path}
     subprocess.run([sys.executable, "-c", script], env=environment, check=True)
+
+
+@pytest.mark.parametrize("mode", ["content", "files", "count"])
+async def test_a_file_that_a_rule_closes_is_not_searched(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "open.txt").write_text("needle\n")
+    (tmp_path / "closed.txt").write_text("needle\n")
+    context = replace(
+        make_tool_context(tmp_path), denies_read=lambda path: path.name == "closed.txt"
+    )
+    result = await GrepTool().run({"pattern": "needle", "mode": mode}, context)
+    assert result.output is not None
+    assert "open.txt" in result.output
+    assert "closed" not in result.output

@@ -177,6 +177,14 @@ def accept_paths(request: SearchRequest) -> Callable[[bytes], bool]:
     return lambda path: matches(os.fsdecode(path[root:])) is not None
 
 
+def accept_readable(request: SearchRequest, context: ToolContext) -> Callable[[bytes], bool]:
+    """As ``accept_paths``, and no deny rule closes the file: a search must not read for the model
+    what Read would refuse.
+    """
+    accepted = accept_paths(request)
+    return lambda path: accepted(path) and not context.denies_read(Path(os.fsdecode(path)))
+
+
 def root_problem(access: PathAccess, path: str, context: ToolContext) -> str:
     """Why a search cannot start at ``path``; empty when it can. Blocking."""
     try:

@@ -24,7 +24,7 @@ from midturn_tools._search import (
     FindRipgrep,
     Names,
     SearchEngine,
-    accept_paths,
+    accept_readable,
     root_problem,
 )
 from midturn_tools._search_report import MAX_HEAD_LIMIT, Search, content_result, files_result
@@ -140,7 +140,7 @@ class GrepTool:
         return path_access(text(tool_input, "path", "."), context, writes=False)
 
     async def _content(self, search: Search, context: ToolContext) -> ToolResult:
-        accept = accept_paths(search.request)
+        accept = accept_readable(search.request, context)
         lines = LineCollector(accept, _UNSORTED_MATCHES)
         end = await self._engine.search(search.request, context, lines.feed)
         if end.ending is Ending.ENOUGH:
@@ -155,7 +155,9 @@ class GrepTool:
 
     async def _files(self, search: Search, context: ToolContext) -> ToolResult:
         counting = search.request.mode is SearchMode.COUNT
-        paths = PathCollector(accept_paths(search.request), search.limit, with_counts=counting)
+        paths = PathCollector(
+            accept_readable(search.request, context), search.limit, with_counts=counting
+        )
         end = await self._engine.search(search.request, context, paths.feed)
         return files_result(search, paths, end)
 

@@ -9,7 +9,7 @@ from midturn_core.call_runner import PendingCall, denied
 from midturn_core.dispatch import results
 from midturn_core.events import CallPhase
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.model.messages import JsonObject, ToolUseResult
+from midturn_core.model.messages import JsonObject, ToolDetail, ToolUseResult
 from midturn_core.permission.access import Access, CommandAccess, HostAccess, PathAccess
 from midturn_core.permission.authorizer import (
     Allowed,
@@ -18,6 +18,7 @@ from midturn_core.permission.authorizer import (
     PermissionRequest,
     Withdrawn,
 )
+from midturn_core.tool import PreviewingTool
 
 
 class PermissionStage:
@@ -30,16 +31,19 @@ class PermissionStage:
     async def __call__(self, pending: PendingCall) -> ToolUseResult | None:
         """None permits the call; a result answers it instead."""
         call, use = pending.call, pending.call.tool_use
+        preview = _preview(pending)
         request = PermissionRequest(
             context_id=self._context_id,
             tool_use_id=use.id,
             tool=use.name,
             title=pending.tool.describe(use.input),
-            body=question_body(pending.accesses, use.input),
+            # What the preview shows is not said a second time.
+            body=question_body(pending.accesses, {} if preview else use.input),
             accesses=pending.accesses,
             index=call.index,
             count=call.count,
             order=(call.step, call.index),
+            detail=preview,
         )
         outcome = await self._authorizer.authorize(
             request, call.signal, on_asking=lambda: call.announce(CallPhase.ASKING)
@@ -52,6 +56,13 @@ class PermissionStage:
                 return denied(use, reason)
             case Withdrawn(reason):
                 return results.skipped(use, reason)
+
+
+def _preview(pending: PendingCall) -> ToolDetail | None:
+    tool = pending.tool
+    if isinstance(tool, PreviewingTool):
+        return tool.preview(pending.call.tool_use.input)
+    return None
 
 
 def question_body(accesses: Sequence[Access], tool_input: JsonObject) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from midturn_core.call_runner import PendingCall
@@ -11,7 +11,7 @@ from midturn_core.dispatch.runner import BatchCall
 from midturn_core.events import CallPhase, Event
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import CancelReason, SignalSource
-from midturn_core.model.messages import JsonObject, Outcome, ToolUse
+from midturn_core.model.messages import DiffDetail, JsonObject, Outcome, ToolUse
 from midturn_core.permission.access import Access, CommandAccess
 from midturn_core.permission.ask import Ask, AskAnswer, AskHandler, AskReply, DenyingAskHandler
 from midturn_core.permission.authorizer import Authorizer
@@ -129,3 +129,20 @@ async def test_a_call_whose_signal_has_tripped_is_skipped_and_nobody_is_asked() 
     assert result is not None
     assert (result.outcome, result.content) == (Outcome.SKIPPED, "skipped: the user sent a message")
     assert person.asked == []
+
+
+class Editor(Shell):
+    name = "Edit"
+
+    def preview(self, tool_input: JsonObject) -> DiffDetail:
+        return DiffDetail("a.py", "-old\n+new", 1, 1)
+
+
+async def test_a_question_shows_the_change_instead_of_the_raw_texts() -> None:
+    person = Person(AskReply(AskAnswer.ONCE))
+    scene = Scene(person)
+    pending = replace(scene.pending("ignored"), tool=Editor())
+    await scene.stage()(pending)
+    (ask,) = person.asked
+    assert ask.detail == DiffDetail("a.py", "-old\n+new", 1, 1)
+    assert "why" not in ask.body
