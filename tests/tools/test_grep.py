@@ -353,9 +353,11 @@ def test_the_tools_load_without_what_only_our_own_search_needs() -> None:
 async def test_a_file_that_a_rule_closes_is_not_searched(tmp_path: Path, mode: str) -> None:
     (tmp_path / "open.txt").write_text("needle\n")
     (tmp_path / "closed.txt").write_text("needle\n")
-    context = replace(
-        make_tool_context(tmp_path), denies_read=lambda path: path.name == "closed.txt"
-    )
+
+    def closed(path: Path) -> bool:
+        return path.name == "closed.txt"
+
+    context = replace(make_tool_context(tmp_path), denies_read=closed)
     result = await GrepTool().run({"pattern": "needle", "mode": mode}, context)
     assert result.output is not None
     assert "open.txt" in result.output
