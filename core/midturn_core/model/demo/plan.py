@@ -65,6 +65,11 @@ class Places:
     files: tuple[str, ...] = field(default=())
 
 
+_OPENING = re.compile(
+    r"(?i)^(?:(?:please|now|and|also|then|no|wait|stop|instead|actually|can you|could you)\b[,:]?\s+)+"
+)
+
+
 def plan_for(text: str, places: Places) -> Plan:
     """The plan of a request; ``understood`` False when it contains nothing known."""
     request = text.strip().rstrip(".!?")
@@ -98,7 +103,7 @@ def _split_steps(request: str) -> list[str]:
 
 
 def _steps_of(part: str, places: Places) -> list[Step] | None:
-    words = re.sub(r"(?i)^\s*(please|now|and|also|can you|could you)\s+", "", part.strip())
+    words = _OPENING.sub("", part.strip())
     for pattern, make in _VERBS:
         if match := re.fullmatch(pattern, words, re.IGNORECASE | re.DOTALL):
             return make(match, places)
