@@ -271,7 +271,7 @@ class UiState:
             case MessageEnded():
                 ended = self._end_message(now)
                 self.activity = None
-                return [*ended, *cut_remark(event)]
+                return [*ended, *cut_remark(event, shown=self._message_shown)]
             case MessageSuperseded():
                 return self._supersede(event, now)
             case RetryWaiting():

@@ -162,6 +162,10 @@ def test_an_answer_that_was_cut_is_marked(event: UiEvent, words: str) -> None:
     assert isinstance(blocks[-1], RemarkBlock) and words in blocks[-1].text
 
 
+def test_an_answer_that_was_cut_before_its_first_word_needs_no_mark() -> None:
+    assert run(UiState(), StepStarted(1), message_ended(StopReason.END_TURN, cut=True)) == []
+
+
 def test_a_superseded_answer_is_marked_and_its_calls_are_forgotten() -> None:
     state = UiState()
     run(state, TextDelta("half"), batch_started(2), call_started(0, 2))

@@ -25,13 +25,16 @@ def readable(text: str) -> str:
     return shorten_blank_lines(clean(text)).strip("\n")
 
 
-def cut_remark(event: MessageEnded) -> list[Block]:
-    """The mark on an answer that did not come to its own end (D37)."""
+def cut_remark(event: MessageEnded, *, shown: bool) -> list[Block]:
+    """The mark on an answer that did not come to its own end (D37).
+
+    One that was cut before anything of it was ``shown`` needs none.
+    """
     if event.stop_reason is StopReason.MAX_TOKENS:
         return [RemarkBlock("↑ cut: the answer reached the output limit")]
     if event.stop_reason is StopReason.CONTEXT_FULL:
         return [RemarkBlock("↑ cut: the context is full; /compact makes room")]
-    return [RemarkBlock("↑ cut here")] if event.cut else []
+    return [RemarkBlock("↑ cut here")] if event.cut and shown else []
 
 
 def compaction_block(event: CompactionFinished) -> Block:
