@@ -77,7 +77,11 @@ class LiveMidturn(PtySession):
     def type(self, text: str) -> None:
         """Type into the draft, without Enter, and wait until it stands there."""
         self.send(text)
-        self.see(_in_draft(text))
+        self.see_draft(text)
+
+    def see_draft(self, text: str) -> Rendered:
+        """Wait until the input line ends with this text, wherever it wraps."""
+        return self.see(_in_draft(text))
 
     def enter(self, text: str) -> None:
         """Type a line, end it with Enter, and wait until the input line is free again."""
@@ -178,8 +182,9 @@ class LiveMidturn(PtySession):
 
 
 def _in_draft(text: str) -> str:
-    """The end of a typed text in the input line, which may have wrapped."""
-    return rf"{GLYPH}(?:.*\n)*?.*{re.escape(text[-_SEEN_TAIL:])}"
+    """The end of a typed text in the input line, wherever it wrapped."""
+    letters = [re.escape(letter) for letter in text[-_SEEN_TAIL:] if not letter.isspace()]
+    return rf"{GLYPH}(?:.*\n)*?.*" + r"\s*".join(letters)
 
 
 @contextlib.contextmanager
