@@ -83,6 +83,7 @@ class Controls:
         self._clock = parts.clock
         self._burst = EnterBurst(parts.call_later, self._burst_settled)
         self._quit_hinted_at = float("-inf")
+        self._turn_interrupted_at = float("-inf")
 
     def key_handled(self) -> None:
         """Any key was handled; called after it."""
@@ -128,12 +129,18 @@ class Controls:
             self._terminal.exit(0)
 
     def interrupt(self) -> None:
-        """Ctrl-C and SIGINT: the turn, else the draft, else (twice) the program (D44)."""
+        """Ctrl-C and SIGINT: the turn, else the draft, else (twice) the program (D44).
+
+        Whoever presses it several times to stop a turn means the turn with all of them.
+        """
         self._burst.settle()
         if self._terminal.held or self._terminal.leave_search():
             return
         if self._session.busy:
+            self._turn_interrupted_at = self._clock()
             self._session.interrupt()
+        elif self._clock() - self._turn_interrupted_at <= QUIT_SECONDS:
+            return
         elif not self.draft.empty:
             self.draft.clear()
         elif self._clock() - self._quit_hinted_at <= QUIT_SECONDS:
