@@ -1,0 +1,151 @@
+"""From HTML to Markdown: the main part of a page, without navigation, scripts and styles.
+
+Runs on a worker. The native libraries release the interpreter lock, and what would make them
+slow (both need quadratic time on deep nesting or on thousands of attributes) is found by a
+linear look beforehand and read as plain text instead.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_MAIN = "main, [role=main], article"
+_NOISE = (
+    "script, style, nav, aside, footer, form, noscript, template, iframe, object, embed, svg, "
+    "canvas, audio, video, [hidden], [aria-hidden=true], a.headerlink, a.anchorjs-link"
+)
+_MIN_MAIN_SHARE = 0.1
+"""Below this share of the page's text, what calls itself the main part is not believed."""
+_MAX_DEPTH = 2_000
+_MAX_ATTRIBUTES = 300
+_LONG_TAG = 1_000
+_OPENING = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
+_VERY_LONG_TAG = re.compile(rf"<[a-zA-Z][^<>]{{{_LONG_TAG},}}")
+_VOID = re.compile(
+    r"area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|p|li|dt|dd|tr|td|th|"
+    r"option|thead|tbody|tfoot",
+    re.IGNORECASE,
+)
+"""Elements without an end tag, or whose end tag is often left out and implied."""
+_SKIPPED = ("script", "style", "noscript", "template", "svg")
+_BLOCKS = re.compile(
+    r"address|article|aside|blockquote|br|dd|div|dl|dt|fieldset|figure|footer|form|h[1-6r]|header|"
+    r"li|main|nav|ol|option|p|pre|section|table|t[dhr]|title|ul",
+    re.IGNORECASE,
+)
+_UNSAFE_URL = re.compile(r"(?:javascript|vbscript|data):", re.IGNORECASE)
+_URL_NOISE = re.compile(r"[\x00-\x20]+")
+_SPACES = re.compile(r"[ \t\f\v]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Markdown:
+    title: str
+    text: str
+    is_plain: bool = False
+    """The page was too deeply nested for Markdown; ``text`` has its words only."""
+
+
+def to_markdown(source: str, base_url: str) -> Markdown:
+    """The readable part of an HTML page; links are absolute, ``javascript:`` and ``data:`` gone."""
+    if _is_hostile(source):
+        return Markdown("", _plain(source), is_plain=True)
+    # 60 ms together; not before the first page.
+    from html_to_markdown import ConversionOptions, convert
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(source)
+    title = tree.css_first("title")
+    heading = " ".join(title.text().split()) if title is not None else ""
+    root = _main_part(tree)
+    if root is None:
+        return Markdown(heading, "")
+    options = ConversionOptions(extract_metadata=False, base_url=base_url)
+    result = convert(root.html or "", options)
+    if any("depth" in str(warning.kind).lower() for warning in result.warnings):
+        return Markdown(heading, root.text(separator="\n", strip=True), is_plain=True)
+    return Markdown(heading, (result.content or "").strip())
+
+
+def _main_part(tree: LexborHTMLParser) -> LexborNode | None:
+    body = tree.body
+    if body is None:
+        return None
+    for node in body.css(_NOISE):
+        node.decompose()
+    for node in body.css("[href], [src]"):
+        _disarm(node)
+    mains = body.css(_MAIN)
+    if not mains:
+        return body
+    main = max(mains, key=lambda node: len(node.text()))
+    return main if len(main.text()) >= _MIN_MAIN_SHARE * len(body.text()) else body
+
+
+def _disarm(node: LexborNode) -> None:
+    """Keep the words of a link or picture whose address is code or data, and drop the address."""
+    for name in ("href", "src"):
+        address = node.attributes.get(name)
+        if address is None or not _UNSAFE_URL.match(_URL_NOISE.sub("", address)):
+            continue
+        if node.tag == "img":
+            node.replace_with(node.attributes.get("alt") or "")
+            return
+        del node.attrs[name]
+
+
+def _is_hostile(source: str) -> bool:
+    """Whether the nesting or the attributes go beyond what any honest page has."""
+    for tag in _VERY_LONG_TAG.finditer(source):
+        if tag[0].count("=") > _MAX_ATTRIBUTES or len(tag[0].split()) > _MAX_ATTRIBUTES:
+            return True
+    if source.count("<") <= _MAX_DEPTH:
+        return False
+    depth = 0
+    for tag in _OPENING.finditer(source):
+        if _VOID.fullmatch(tag[2]):
+            continue
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        if depth > _MAX_DEPTH:
+            return True
+    return False
+
+
+def _plain(source: str) -> str:
+    """The words of a page in one linear pass, whatever its shape."""
+    pieces: list[str] = []
+    lowered = source.lower()
+    position = 0
+    while (start := source.find("<", position)) >= 0:
+        pieces.append(source[position:start])
+        tag = _OPENING.match(source, start)
+        name = tag[2].lower() if tag is not None else ""
+        if tag is not None and not tag[1] and name in _SKIPPED:
+            position = _after(lowered, f"</{name}", start)
+        elif source.startswith("<!--", start):
+            position = _after(source, "-->", start)
+            continue
+        elif tag is None and not source.startswith(("<!", "<?"), start):
+            pieces.append("<")
+            position = start + 1
+            continue
+        else:
+            position = start
+        if _BLOCKS.fullmatch(name):
+            pieces.append("\n")
+        position = _after(source, ">", position)
+    pieces.append(source[position:])
+    text = _SPACES.sub(" ", html.unescape("".join(pieces)))
+    return "\n".join(line for line in map(str.strip, text.split("\n")) if line)
+
+
+def _after(text: str, end: str, start: int) -> int:
+    """The position behind the next ``end``; the end of the text when there is none."""
+    found = text.find(end, start)
+    return len(text) if found < 0 else found + len(end)

@@ -1,0 +1,44 @@
+"""What a fetch brings back, before it is turned into text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+class FetchError(Exception):
+    """A page could not be fetched. ``str(error)`` is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer of a server."""
+
+    url: str
+    """Where it came from, after redirects."""
+    status: int
+    reason: str
+    content_type: str
+    """The header as sent; empty when there was none."""
+    body: bytes
+    size: int
+    """Bytes of the whole body as far as known; more than ``len(body)`` when it was not read."""
+    cut: bool = False
+    """The body goes on beyond what was read."""
+    may_be_kept: bool = True
+
+    @property
+    def media_type(self) -> str:
+        return self.content_type.partition(";")[0].strip().lower()
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectElsewhere:
+    """The page is on another host, for which permission has to be asked first."""
+
+    url: str
+    target: str
+    target_host: str
+
+
+Answer: TypeAlias = Page | RedirectElsewhere

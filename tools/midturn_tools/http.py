@@ -1,0 +1,263 @@
+"""The way out to the web, and the only module that knows httpx. Import it lazily: 0.1 s.
+
+A name is resolved once per connection, every address is checked, and the connection goes to an
+address that was checked (S1.57). The URL is never rewritten, so the Host header, SNI and the
+certificate check keep the name. Proxies of the environment are not used: a proxy would resolve
+the name itself, behind the guard's back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import httpcore
+import httpx
+
+from midturn_core.version import VERSION
+from midturn_tools._body_decoder import ACCEPTED, BodyDecoder
+from midturn_tools._resolver import Resolve, resolve
+from midturn_tools._web_address import (
+    AddressRefusedError,
+    WebAddress,
+    join_web_address,
+    literal_address,
+)
+from midturn_tools._web_page import Answer, FetchError, Page, RedirectElsewhere
+from midturn_tools._web_text import is_binary_type
+from midturn_tools.url_guard import SsrfGuard
+
+MAX_BODY = 5_000_000
+"""Bytes of one page after decompression; also the most that is received."""
+MAX_REDIRECTS = 5
+CONNECT_SECONDS = 5.0
+"""For one address of a host; then its next one is tried."""
+_HEADERS = {
+    "user-agent": f"Midturn/{VERSION}",
+    "accept": "text/markdown, text/html, application/xhtml+xml, text/plain;q=0.9, */*;q=0.8",
+    "accept-encoding": ACCEPTED,
+}
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+def system_trust() -> ssl.SSLContext:
+    """The certificate authorities of httpx and those of this machine (SSL_CERT_FILE included)."""
+    context = httpx.create_ssl_context(trust_env=False)
+    context.load_default_certs()
+    return context
+
+
+def _sockets() -> httpcore.AsyncNetworkBackend:
+    # httpcore declares a stand-in of another type for machines without anyio, which httpx needs.
+    return cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How names become addresses and addresses become connections."""
+
+    resolve: Resolve = resolve
+    backend: httpcore.AsyncNetworkBackend = field(default_factory=_sockets)
+    trust: ssl.SSLContext = field(default_factory=system_trust)
+
+
+class CheckedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to nothing but addresses that the guard has just checked."""
+
+    def __init__(self, guard: SsrfGuard, network: Network) -> None:
+        self._guard = guard
+        self._network = network
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 the signature is httpcore's
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """
+        Raises:
+            AddressRefusedError: an address of the host leads inside.
+            FetchError: the host has no address.
+            httpcore.ConnectError, httpcore.ConnectTimeout: no address could be reached.
+        """
+        failure: Exception = FetchError(f"The host name {host} has no address.")
+        for address in await self._checked(host, port):
+            try:
+                return await self._network.backend.connect_tcp(
+                    address, port, timeout, local_address, socket_options
+                )
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ASYNC109 the signature is httpcore's
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        raise AddressRefusedError("sockets of this machine are not fetched")
+
+    async def sleep(self, seconds: float) -> None:
+        await self._network.backend.sleep(seconds)
+
+    async def _checked(self, host: str, port: int) -> tuple[str, ...]:
+        is_name = literal_address(host) is None
+        addresses = await self._network.resolve(host, port) if is_name else (host,)
+        self._guard.check_resolved(host, port, addresses)
+        return addresses
+
+
+class CheckedTransport(httpx.AsyncHTTPTransport):
+    """httpx over a ``CheckedBackend``."""
+
+    def __init__(self, guard: SsrfGuard, network: Network) -> None:
+        super().__init__(verify=network.trust, trust_env=False)
+        # httpx has no parameter for the backend. A test fails when this attribute goes away.
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=network.trust, network_backend=CheckedBackend(guard, network)
+        )
+
+
+class HttpFetcher:
+    """Fetches pages. Safe to share: every fetch has a client, cookies and connections of its own,
+    so that nothing stays open after it and no two of them meet.
+    """
+
+    def __init__(self, guard: SsrfGuard, timeout: float, network: Network | None = None) -> None:
+        self._guard = guard
+        self._timeout = timeout
+        self._network = network or Network()
+
+    async def fetch(self, address: WebAddress) -> Answer:
+        """GET a page, within ``timeout`` seconds for everything together.
+
+        Raises:
+            AddressRefusedError: the guard refused the address or the one of a redirect.
+            FetchError: there was no usable answer.
+        """
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._follow(address)
+        except TimeoutError:
+            seconds = f"{self._timeout:g} s"
+            raise FetchError(f"{address.host} did not deliver the page within {seconds}.") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise FetchError(_sentence(error, address)) from error
+
+    async def _follow(self, address: WebAddress) -> Answer:
+        transport = CheckedTransport(self._guard, self._network)
+        async with httpx.AsyncClient(
+            transport=transport,
+            trust_env=False,
+            follow_redirects=False,
+            headers=_HEADERS,
+            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+        ) as client:
+            for _ in range(MAX_REDIRECTS + 1):
+                step = await self._step(client, address)
+                if not isinstance(step, WebAddress):
+                    return step
+                if step.host != address.host:
+                    return RedirectElsewhere(address.url, step.url, step.host)
+                address = step
+        raise FetchError(f"{address.host} redirects more than {MAX_REDIRECTS} times.")
+
+    async def _step(self, client: httpx.AsyncClient, address: WebAddress) -> Page | WebAddress:
+        self._guard.check(address)
+        async with client.stream("GET", _one_reading(address)) as response:
+            if response.status_code in _REDIRECTS and "location" in response.headers:
+                return self._next_hop(address, response.headers["location"])
+            return await _read(response, address)
+
+    def _next_hop(self, address: WebAddress, location: str) -> WebAddress:
+        try:
+            hop = join_web_address(address, location)
+            self._guard.check(hop)
+        except AddressRefusedError as error:
+            message = f"{address.url} redirects to an address that is not followed: {error}"
+            raise AddressRefusedError(message) from None
+        if address.scheme == "https" and hop.scheme == "http":
+            raise AddressRefusedError(
+                f"{address.url} redirects from https down to {hop.url}, which is not followed"
+            )
+        return hop
+
+
+def _one_reading(address: WebAddress) -> httpx.URL:
+    """httpx's reading of an address, which must name the same host and port as ours."""
+    url = httpx.URL(address.url)
+    port = url.port or (443 if url.scheme == "https" else 80)
+    if (url.scheme, url.raw_host.decode("ascii"), port) != (
+        address.scheme,
+        address.host,
+        address.port,
+    ):
+        raise AddressRefusedError(f"{address.url} can be read in two ways")
+    return url
+
+
+async def _read(response: httpx.Response, address: WebAddress) -> Page:
+    content_type = response.headers.get("content-type", "")
+    declared = response.headers.get("content-length", "")
+    page = Page(
+        url=address.url,
+        status=response.status_code,
+        reason=response.reason_phrase,
+        content_type=content_type,
+        body=b"",
+        size=int(declared) if declared.isdecimal() else 0,
+        may_be_kept="no-store" not in response.headers.get("cache-control", "").lower(),
+    )
+    if page.size and is_binary_type(page.media_type):
+        return page
+    return await _read_body(response, page)
+
+
+async def _read_body(response: httpx.Response, page: Page) -> Page:
+    decoder = BodyDecoder(response.headers.get("content-encoding", ""))
+    body = bytearray()
+    received = 0
+    async for data in response.aiter_raw():
+        received += len(data)
+        body += decoder.feed(data, MAX_BODY + 1 - len(body))
+        if max(len(body), received) > MAX_BODY:
+            break
+    cut = max(len(body), received) > MAX_BODY or not decoder.is_complete
+    kept = bytes(body[:MAX_BODY])
+    return replace(page, body=kept, size=len(kept), cut=cut)
+
+
+def _sentence(error: Exception, address: WebAddress) -> str:
+    """What went wrong, for someone who does not know our libraries."""
+    where = f"{address.host}:{address.port}"
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"The certificate of {where} is not valid: {cause.verify_message}."
+        if isinstance(cause, ssl.SSLError):
+            return f"No TLS connection to {where}: {cause.reason or 'it speaks something else'}."
+        if isinstance(cause, ConnectionRefusedError):
+            return f"{where} refused the connection; nothing listens there."
+    match error:
+        case httpx.ConnectTimeout():
+            return f"{where} did not answer within {CONNECT_SECONDS:g} s."
+        case httpx.ConnectError():
+            return f"{where} could not be reached."
+        case httpx.RemoteProtocolError():
+            return f"{where} did not answer with a complete HTTP message: {error}."
+        case httpx.InvalidURL():
+            return f"{address.url} is not a valid address: {error}."
+        case _:
+            return f"The connection to {where} broke before the page was complete."
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__
