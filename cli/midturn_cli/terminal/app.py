@@ -162,8 +162,10 @@ class TerminalFrontEnd:
                 stack.enter_context(redirected_streams(self._notices.info, self._notices.warn))
                 stack.enter_context(handled_signals(self._screen.signal_handlers))
                 code = await self._run_application()
+                if self._failure is not None:
+                    return EXIT_FAILED
                 self._writer.flush()
-            return EXIT_FAILED if self._failure else code
+            return code
         finally:
             self._io.output.flush()
             loop.set_exception_handler(handler_before)

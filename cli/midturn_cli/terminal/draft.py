@@ -119,6 +119,8 @@ class Draft:
     def drop(self) -> None:
         """An empty draft without a past."""
         self.buffer.reset()
+        # Otherwise it would be loaded at the next paint, and an Up before that find nothing.
+        self.buffer.load_history_if_not_yet_loaded()
         self._chosen_tier = None
         self._pasted_start = ""
 

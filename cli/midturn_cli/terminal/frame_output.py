@@ -102,6 +102,15 @@ class FrameOutput(Vt100_Output):
             self._bracketed_paste = False
             super().disable_bracketed_paste()
 
+    def erase_down(self) -> None:
+        """Erase from here, the first column, to the end of the screen.
+
+        tmux moves what is erased into its scrollback when this starts in the top left corner, so
+        the row is erased by itself and the rest from its second column on.
+        """
+        self.write_raw("\x1b[K\x1b[C\x1b[J\r")
+
     def erase_screen(self) -> None:
         """Home and erase below: some terminals push what ``CSI 2J`` erases into scrollback."""
-        self.write_raw("\x1b[H\x1b[J")
+        self.write_raw("\x1b[H")
+        self.erase_down()

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from midturn_core.events import AskAnswered, AskRequested, AskWithdrawn
+from midturn_core.ids import AgentRuntimeId
+from midturn_core.permission.ask import Ask, AskAnswer, AskReply
+from tests.support.fake_session import FakeSession
+from tests.support.live_terminal import LiveTerminal, live_terminal, until, within_deadline
+
+ESC = "\x1b"
+READY = "[y/s/n/r]"
+
+
+def question(title: str = "rm", session_rule: str = "Bash(rm:*)") -> Ask:
+    context = AgentRuntimeId("test")
+    return Ask(title, context, "use-1", "Bash", title, title, "", session_rule=session_rule)
+
+
+async def resolve(terminal: LiveTerminal, ask: Ask) -> AskReply:
+    """What the gate does around its handler."""
+    terminal.front.emit(AskRequested(ask))
+    try:
+        reply = await terminal.front.ask_handler.resolve(ask)
+    except asyncio.CancelledError:
+        terminal.front.emit(AskWithdrawn(ask, "withdrawn"))
+        raise
+    terminal.front.emit(AskAnswered(ask, reply))
+    return reply
+
+
+@asynccontextmanager
+async def asking(
+    ask: Ask | None = None, draft: str = ""
+) -> AsyncGenerator[tuple[LiveTerminal, asyncio.Task[AskReply]]]:
+    """A busy terminal with a question on screen."""
+    async with live_terminal(FakeSession(busy=True)) as terminal:
+        terminal.send(draft)
+        await terminal.draft_is(draft)
+        task = asyncio.create_task(resolve(terminal, ask or question()))
+        await until(lambda: terminal.front.ask_handler.open)
+        yield terminal, task
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def arm(terminal: LiveTerminal) -> None:
+    terminal.clock.now += 0.6
+    await terminal.shows(READY)
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [("y", AskAnswer.ONCE), ("s", AskAnswer.SESSION), ("n", AskAnswer.NO), (ESC, AskAnswer.NO)],
+)
+async def test_each_key_gives_its_answer_once_the_question_is_armed(
+    key: str, answer: AskAnswer
+) -> None:
+    async with asking() as (terminal, task):
+        await arm(terminal)
+        terminal.send(key)
+        assert await within_deadline(task) == AskReply(answer)
+        assert terminal.front.draft == ""
+        assert terminal.session.acts == []
+
+
+async def test_a_key_within_half_a_second_of_the_paint_goes_to_the_draft() -> None:
+    async with asking() as (terminal, task):
+        terminal.clock.now += 0.4
+        terminal.send("y")
+        await terminal.draft_is("y")
+        assert not task.done()
+
+
+async def test_typing_keeps_the_question_unarmed_and_the_draft_complete() -> None:
+    async with asking() as (terminal, task):
+        for letter in "yes yes yn":
+            terminal.clock.now += 0.08
+            before = terminal.front.draft
+            terminal.send(letter)
+            await terminal.draft_is(before + letter)
+        assert not task.done()
+
+
+async def test_a_draft_is_never_answered_through_without_tab() -> None:
+    async with asking(draft="half a ") as (terminal, task):
+        terminal.clock.now += 60
+        terminal.send("y")
+        await terminal.draft_is("half a y")
+        assert not task.done()
+
+
+async def test_tab_gives_the_keyboard_to_the_question_and_the_draft_stays() -> None:
+    async with asking(draft="half a ") as (terminal, task):
+        terminal.clock.now += 0.6
+        terminal.send("\t")
+        await terminal.shows(READY)
+        terminal.send("xq\x7fy")
+        assert await within_deadline(task) == AskReply(AskAnswer.ONCE)
+        assert terminal.front.draft == "half a "
+
+
+async def test_tab_right_after_the_paint_was_meant_for_something_else() -> None:
+    async with asking(draft="half") as (terminal, task):
+        terminal.send("\ty")
+        await terminal.draft_is("halfy")
+        assert not task.done()
+
+
+async def test_a_second_tab_gives_the_keyboard_back() -> None:
+    async with asking(draft="half") as (terminal, task):
+        terminal.clock.now += 0.6
+        terminal.send("\t")
+        await terminal.shows(READY)
+        terminal.send("\t")
+        terminal.send("y")
+        await terminal.draft_is("halfy")
+        assert not task.done()
+
+
+@pytest.mark.parametrize("key", ["\r", " "])
+async def test_enter_and_space_never_approve(key: str) -> None:
+    async with asking() as (terminal, task):
+        await arm(terminal)
+        await terminal.press(key)
+        terminal.clock.now += 0.6
+        terminal.send("n")
+        assert await within_deadline(task) == AskReply(AskAnswer.NO)
+
+
+async def test_a_double_answer_key_answers_one_question_and_types_nothing() -> None:
+    async with asking() as (terminal, task):
+        await arm(terminal)
+        terminal.send("yy")
+        assert await within_deadline(task) == AskReply(AskAnswer.ONCE)
+        second = asyncio.create_task(resolve(terminal, question("second")))
+        await until(lambda: terminal.front.ask_handler.open)
+        await terminal.press("y")
+        terminal.send("x")
+        await terminal.draft_is("x")
+        assert not second.done()
+        second.cancel()
+
+
+async def test_text_that_arrives_in_one_piece_is_no_answer() -> None:
+    async with asking() as (terminal, task):
+        await arm(terminal)
+        terminal.send("yes please")
+        await terminal.draft_is("yes please")
+        assert not task.done()
+
+
+async def test_a_paste_is_no_answer() -> None:
+    async with asking() as (terminal, task):
+        await arm(terminal)
+        terminal.send("\x1b[200~y\x1b[201~")
+        await terminal.draft_is("y")
+        assert not task.done()
+
+
+async def test_the_session_answer_is_refused_where_it_is_not_offered() -> None:
+    async with asking(question(session_rule="")) as (terminal, task):
+        await arm(terminal)
+        await terminal.press("s")
+        terminal.clock.now += 0.6
+        terminal.send("n")
+        assert await within_deadline(task) == AskReply(AskAnswer.NO)
+        assert terminal.front.draft == ""
+
+
+async def test_a_no_with_a_reason_is_typed_beside_the_draft() -> None:
+    async with asking(draft="my draft") as (terminal, task):
+        terminal.clock.now += 0.6
+        terminal.send("\t")
+        await terminal.shows(READY)
+        terminal.send("r")
+        await terminal.shows("reason:")
+        terminal.send("use git rm\r")
+        assert await within_deadline(task) == AskReply(AskAnswer.NO_WITH_REASON, "use git rm")
+        terminal.send("!")
+        await terminal.draft_is("my draft!")
+
+
+async def test_a_reason_without_words_is_a_plain_no() -> None:
+    async with asking() as (terminal, task):
+        await arm(terminal)
+        terminal.send("r")
+        await terminal.shows("reason:")
+        terminal.send("\r")
+        assert await within_deadline(task) == AskReply(AskAnswer.NO)
+
+
+async def test_esc_leaves_the_reason_line_and_keeps_the_question() -> None:
+    async with asking() as (terminal, task):
+        await arm(terminal)
+        terminal.send("r")
+        await terminal.shows("reason:")
+        terminal.send(ESC)
+        await until(lambda: not terminal.front.ask_handler.reasoning)
+        assert not task.done()
+        terminal.clock.now += 0.6
+        terminal.send("y")
+        assert await within_deadline(task) == AskReply(AskAnswer.ONCE)
+
+
+async def test_cancelling_withdraws_the_question_and_gives_the_keyboard_back() -> None:
+    async with asking() as (terminal, task):
+        await arm(terminal)
+        terminal.send("r")
+        await terminal.shows("reason:")
+        task.cancel()
+        await until(lambda: "ASK" not in terminal.screen_text())
+        terminal.send("typed")
+        await terminal.draft_is("typed")
+
+
+async def test_ctrl_c_interrupts_the_turn_of_the_question() -> None:
+    async with asking() as (terminal, task):
+        terminal.send("\x03")
+        await until(lambda: terminal.session.acts == ["interrupt"])
+        assert not task.done()
+
+
+async def test_esc_right_after_the_paint_neither_answers_nor_interrupts() -> None:
+    async with asking() as (terminal, task):
+        terminal.send(ESC)
+        terminal.send("\x03")
+        await until(lambda: terminal.session.acts)
+        assert terminal.session.acts == ["interrupt"]
+        assert not task.done()
+
+
+async def test_the_answer_is_shown_where_the_question_was() -> None:
+    async with asking() as (terminal, task):
+        await arm(terminal)
+        terminal.send("n")
+        await within_deadline(task)
+        await terminal.shows("ANSWER rm no")
+        await until(lambda: "ASK" not in terminal.screen_text())
