@@ -13,6 +13,7 @@ from midturn_tools.glob import GlobTool
 from midturn_tools.grep import GrepTool
 from midturn_tools.read import ReadTool
 from midturn_tools.todo_write import TodoWriteTool
+from midturn_tools.web_fetch import WebFetchTool
 from midturn_tools.write import WriteTool
 
 
@@ -22,16 +23,18 @@ class StandardTools:
 
     bash: BashTool
     todos: TodoWriteTool
+    web: WebFetchTool
     others: Sequence[Tool]
 
     def all(self) -> tuple[Tool, ...]:
         """In the order in which the model is told of them."""
-        return (*self.others, self.bash, self.todos)
+        return (*self.others, self.web, self.bash, self.todos)
 
 
 def standard_tools(web: WebConfig) -> StandardTools:
     return StandardTools(
         bash=BashTool(),
         todos=TodoWriteTool(),
+        web=WebFetchTool(web),
         others=(ReadTool(), GrepTool(), GlobTool(), EditTool(), WriteTool()),
     )
