@@ -22,7 +22,7 @@ from midturn_core.agent import Agent, AgentParts, ModelSettings
 from midturn_core.batches import ToolBatches
 from midturn_core.call_runner import ToolCallRunner
 from midturn_core.config import Config, WebConfig
-from midturn_core.conversation import Conversation
+from midturn_core.conversation import Cleared, Conversation
 from midturn_core.delivery import DeliveryRules, InputDelivery
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher
@@ -191,6 +191,20 @@ class Engine:
     def set_model(self, name: str) -> None:
         self.model_settings.name = name
         self.show_status()
+
+    def clear_history(self) -> str:
+        """Begin a new history; returns the id under which the old one can be resumed (``/clear``).
+
+        Raises:
+            SessionError: the old one cannot be kept; nothing was changed.
+        """
+        kept_id = self.store.set_aside(self.session)
+        # Replayed: the new log begins with what comes now, not with a record of the clearing.
+        self.conversation.replay([Cleared()])
+        self.read_files.clear()
+        self.agent.context_tokens = 0
+        self.show_status()
+        return kept_id
 
     def cancel_awaited_call(self) -> bool:
         """Cut what a waiting NOW input waits for (D1); False when none waits or nothing runs."""

@@ -121,7 +121,7 @@ class _Plain:
 
     async def _read(self, session: InteractiveSession, lines: LineAskHandler) -> None:
         if not self._interactive:
-            await session.controller.wait_idle()  # the first prompt of the command line
+            await session.wait_idle()  # the first prompt of the command line
         while not self._leaving.is_set() and (line := await _next_line()) is not None:
             if lines.open:
                 lines.answer(line)
@@ -130,8 +130,8 @@ class _Plain:
             elif problem := session.submit(line, None):
                 _write(f"{problem}\n")
             if not self._interactive:
-                await session.controller.wait_idle()
-        await session.controller.wait_idle()
+                await session.wait_idle()
+        await session.wait_idle()
 
     def _emit_any_thread(self) -> Callable[[UiEvent], None]:
         loop = asyncio.get_running_loop()

@@ -120,8 +120,14 @@ class InteractiveSession:
     def release_held(self) -> bool:
         return self.controller.release_held()
 
+    async def wait_idle(self) -> None:
+        """Until no turn, command or ``!`` line runs any more."""
+        await self.controller.wait_idle()
+        await self._lines.wait_beside()
+
     async def close(self) -> list[str]:
         """End what runs and let go of everything; the inputs that were never delivered."""
+        await self._lines.close()
         await self.controller.close()
         waiting = self.engine.queue.snapshot(self.engine.context_id)
         await self.engine.close()

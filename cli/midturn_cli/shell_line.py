@@ -9,6 +9,12 @@ from midturn_core.interrupt import InterruptCoordinator
 from midturn_tools.user_shell import run_user_command
 
 
+def shell_command(text: str) -> str:
+    """The command of a ``!`` line; empty when the text is none."""
+    line = text.strip()
+    return line[1:].strip() if line.startswith("!") else ""
+
+
 async def run_shell_line(command: str, engine: Engine, interrupt: InterruptCoordinator) -> None:
     """Run it to its end or until the user interrupts, and show what it printed."""
     line_id = new_id("shell")

@@ -7,10 +7,10 @@ used stops the start with a ``ConfigError`` that says where it is and what is al
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from midturn_core import paths
 from midturn_core.config import Config
@@ -91,6 +91,10 @@ class LoadedConfig:
     """The user file, whether or not it exists: where ``save_value`` goes."""
     file_read: bool = False
     warnings: tuple[str, ...] = ()
+    rule_origins: Mapping[str, tuple[Origin, ...]] = field(
+        default_factory=dict[str, tuple[Origin, ...]]
+    )
+    """For each key whose values add up, what set each of its values, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ def load_config(source: ConfigSource, parse_rule: RuleParser | None = None) -> L
     """
     path = source.file or paths.config_file(source.environ)
     file = _user_file(source, path)
-    values, origins = _merge(
+    values, origins, rule_origins = _merge(
         [*_file_settings(file), *_variable_settings(source.environ), *_flag_settings(source.flags)],
         parse_rule or _parse_rule,
     )
@@ -120,6 +124,7 @@ def load_config(source: ConfigSource, parse_rule: RuleParser | None = None) -> L
         file=path,
         file_read=file is not None,
         warnings=(*_file_warnings(file), *_variable_warnings(source.environ)),
+        rule_origins=rule_origins,
     )
 
 
@@ -160,25 +165,32 @@ def _flag_settings(flags: Iterable[FlagSetting]) -> Iterator[_Setting]:
         yield _Setting(key, value, Origin(Layer.FLAG, setting.flag))
 
 
+_Origins: TypeAlias = dict[str, tuple[Origin, ...]]
+
+
 def _merge(
     settings: Iterable[_Setting], parse_rule: RuleParser
-) -> tuple[dict[str, KeyValue], dict[str, tuple[Origin, ...]]]:
+) -> tuple[dict[str, KeyValue], _Origins, _Origins]:
+    """The values, what set each key, and what set each single rule."""
     values: dict[str, KeyValue] = {}
+    each: _Origins = {}
     built_in: tuple[Origin, ...] = (Origin(Layer.BUILT_IN),)
-    origins: dict[str, tuple[Origin, ...]] = dict.fromkeys(KEYS_BY_ID, built_in)
+    origins: _Origins = dict.fromkeys(KEYS_BY_ID, built_in)
     for setting in settings:
         key, before = setting.key, values.get(setting.key.id)
         try:
             value = check_value(key.kind, setting.value, parse_rule)
         except ValueError as error:
             raise ConfigError(_complaint(key, setting.origin, str(error))) from error
+        if key.adds_up and isinstance(value, tuple):
+            each[key.id] = (*each.get(key.id, ()), *(setting.origin for _ in value))
         if key.adds_up and isinstance(before, tuple) and isinstance(value, tuple):
             values[key.id] = before + value
             origins[key.id] = tuple(dict.fromkeys((*origins[key.id], setting.origin)))
         else:
             values[key.id] = value
             origins[key.id] = (setting.origin,)
-    return values, origins
+    return values, origins, each
 
 
 def _complaint(key: ConfigKey, origin: Origin, problem: str) -> str:

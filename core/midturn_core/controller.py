@@ -86,6 +86,7 @@ class SessionController:
         self._current: InterruptCoordinator | None = None
         self._work: asyncio.Task[None] | None = None
         self._closing = False
+        self._later_due = 0
         self.last_turn: TurnEnded | None = None
 
     @property
@@ -129,8 +130,15 @@ class SessionController:
         return self.take(item)
 
     def take(self, item: QueuedInput) -> str:
-        """Start with an input, or let it wait; an empty string, or why it was not taken."""
+        """Start with an input, or let it wait; an empty string, or why it was not taken.
+
+        A LATER input waits even when idle where LATER inputs leave only by hand.
+        """
+        by_hand = not self._parts.rules.later_when_idle
         try:
+            if by_hand and item.priority is QueuedInputPriority.LATER:
+                self._parts.queue.enqueue(item)
+                return ""
             starts = self._gate.enter(item)
         except QueueFullError as error:
             return str(error)
@@ -142,11 +150,17 @@ class SessionController:
         """Send the failed step again (D46), as the own turn of the command that asks for it."""
         return self._turn([], interrupt)
 
+    def run_prompt(self, text: str, interrupt: InterruptCoordinator) -> Awaitable[None]:
+        """Run a turn with a text of the program's, as the own turn of the command that sends it."""
+        item = QueuedInput(text, self._parts.context_id, metadata={"origin": "command"})
+        return self._turn([item], interrupt)
+
     def interrupt(self) -> bool:
         """Cancel what runs and hold what waits (D5); False when nothing runs."""
         current = self._current
         if current is None or not current.interrupt(current.turn_id):
             return False
+        self._later_due = 0
         self._parts.queue.hold(self._parts.context_id)
         return True
 
@@ -164,10 +178,17 @@ class SessionController:
 
         ``include_later`` True lets one LATER input go even if they leave only by hand.
         """
-        later = self._parts.rules.later_when_idle if include_later is None else include_later
+        later = self._later_may_go if include_later is None else include_later
         items = self._gate.resume(include_later=later)
         if items:
             self._start(items)
+
+    def run_later(self, count: int) -> None:
+        """Let this many LATER inputs go after what runs now, each its own turn, even if they leave
+        only by hand (``queue.later``). An interrupt ends that.
+        """
+        self._later_due = count
+        self.wake()
 
     async def wait_idle(self) -> None:
         """Until nothing runs any more."""
@@ -180,12 +201,18 @@ class SessionController:
         self.interrupt()
         await self.wait_idle()
 
+    @property
+    def _later_may_go(self) -> bool:
+        return self._parts.rules.later_when_idle or self._later_due > 0
+
     def _start(self, items: list[QueuedInput]) -> None:
         self._work = asyncio.get_running_loop().create_task(self._run(items))
 
     async def _run(self, items: list[QueuedInput]) -> None:
         while items:
             self._current = InterruptCoordinator(new_id("turn"))
+            if items[0].priority is QueuedInputPriority.LATER:
+                self._later_due = max(self._later_due - 1, 0)
             try:
                 await self._one(items, self._current)
             except Exception as error:
@@ -194,9 +221,7 @@ class SessionController:
                 self._parts.emit(Notice(NoticeLevel.ERROR, f"Internal error: {error!r}"))
             finally:
                 self._current = None
-                items = self._gate.leave(
-                    include_later=self._parts.rules.later_when_idle, hold=self._closing
-                )
+                items = self._gate.leave(include_later=self._later_may_go, hold=self._closing)
 
     async def _turn(self, items: Sequence[QueuedInput], interrupt: InterruptCoordinator) -> None:
         self.last_turn = await self._metrics.intercept(

@@ -69,6 +69,11 @@ class ReadFiles:
         with self._lock:
             self._stamps.pop(path, None)
 
+    def clear(self) -> None:
+        """Forget every file: the history that showed them is gone."""
+        with self._lock:
+            self._stamps.clear()
+
     def snapshot(self) -> dict[Path, ReadStamp]:
         with self._lock:
             return dict(self._stamps)

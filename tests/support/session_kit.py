@@ -81,7 +81,7 @@ class SessionKit:
         return problem
 
     async def wait_idle(self) -> None:
-        await asyncio.wait_for(self.session.controller.wait_idle(), DEADLINE)
+        await asyncio.wait_for(self.session.wait_idle(), DEADLINE)
 
     async def wait_for(self, kind: type[E]) -> E:
         """The newest event of a kind, as soon as there is one."""

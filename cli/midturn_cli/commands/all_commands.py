@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-from midturn_cli.commands.command import Command, Use
+from midturn_cli.commands.command import Command
+from midturn_cli.commands.context_command import CONTEXT
+from midturn_cli.commands.diff_command import DIFF
+from midturn_cli.commands.help_command import HELP
+from midturn_cli.commands.info_commands import CONFIG, COST, STATUS, TOOLS
+from midturn_cli.commands.model_command import MODEL
+from midturn_cli.commands.parallel_command import PARALLEL
+from midturn_cli.commands.permission_commands import MODE, PERMISSIONS
+from midturn_cli.commands.queue_commands import LATER, NEXT, NOW, QUEUE
+from midturn_cli.commands.session_commands import CLEAR, EXIT, RESUME
+from midturn_cli.commands.turn_commands import COMPACT, INIT, RETRY
 
 
 def all_commands() -> list[Command]:
     """In the order in which /help lists them."""
     return [
-        Command("exit", "leave Midturn", now=leave, aliases=("quit",)),
+        HELP,
+        PARALLEL,
+        QUEUE,
+        NOW,
+        NEXT,
+        LATER,
+        RETRY,
+        MODEL,
+        MODE,
+        PERMISSIONS,
+        STATUS,
+        COST,
+        CONTEXT,
+        CLEAR,
+        COMPACT,
+        RESUME,
+        INIT,
+        DIFF,
+        TOOLS,
+        CONFIG,
+        EXIT,
     ]
-
-
-def leave(use: Use) -> None:
-    use.host.request_exit()

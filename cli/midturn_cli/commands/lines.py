@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Generator
+from contextlib import contextmanager
 
-from midturn_cli.commands.command import Command, CommandError, CommandHost, Use
+from midturn_cli.commands.command import (
+    Command,
+    CommandError,
+    CommandHost,
+    RunAsync,
+    ShownLists,
+    Use,
+    When,
+)
 from midturn_cli.commands.registry import CommandRegistry, split_command
 from midturn_cli.engine import Engine
-from midturn_cli.shell_line import run_shell_line
+from midturn_cli.shell_line import run_shell_line, shell_command
 from midturn_cli.ui_events import CommandOutput, UserEcho
 from midturn_core.controller import LineKind, SessionController
 from midturn_core.errors import MidturnError
@@ -24,6 +35,8 @@ class CommandLines:
         self._engine = engine
         self._host = host
         self._registry = registry
+        self._shown = ShownLists()
+        self._beside: set[asyncio.Task[None]] = set()
         self.controller: SessionController | None = None
         """Set once both exist: each needs the other."""
 
@@ -32,46 +45,75 @@ class CommandLines:
         return self._registry
 
     def problem(self, text: str) -> str:
+        if text.strip() == "!":
+            return "A ! line needs a shell command: !git status"
         split = split_command(text)
-        if split is None or self._registry.find(split[0]) is not None:
+        if split is None:
             return ""
-        return self._registry.unknown(split[0])
+        command = self._registry.find(split[0])
+        if command is None:
+            return self._registry.unknown(split[0])
+        return command.check(split[1]) if command.check is not None else ""
 
     def classify(self, text: str) -> LineKind:
-        if text.lstrip().startswith("!") and text.strip() != "!":
+        if shell_command(text):
             return LineKind.SHELL
-        command, _ = self._command(text)
+        command, arguments = self._command(text)
         if command is None:
             return LineKind.PROMPT
-        return LineKind.IMMEDIATE if command.now is not None else LineKind.COMMAND
+        at_once = command.when(arguments) is When.AT_ONCE
+        return LineKind.IMMEDIATE if at_once else LineKind.COMMAND
 
     def run_immediate(self, text: str) -> None:
         command, arguments = self._command(text)
-        assert command is not None and command.now is not None
-        self._engine.emit(UserEcho(text.strip()))
+        assert command is not None
+        use = self._use(arguments)
+        self._show_line(command, text)
+        if command.beside is not None:
+            running = self._run(command, command.beside, use)
+            task = asyncio.get_running_loop().create_task(running)
+            self._beside.add(task)
+            task.add_done_callback(self._beside.discard)
+            return
+        assert command.now is not None
+        with self._reporting(command):
+            command.now(use)
+
+    async def run_own_turn(self, item: QueuedInput, interrupt: InterruptCoordinator) -> None:
+        text = item.input_text
+        if command_line := shell_command(text):
+            await run_shell_line(command_line, self._engine, interrupt)
+            return
+        command, arguments = self._command(text)
+        assert command is not None and command.own_turn is not None
+        self._show_line(command, text)
+        await self._run(command, command.own_turn, self._use(arguments, interrupt))
+
+    async def wait_beside(self) -> None:
+        """Until no command runs beside the turns any more."""
+        while self._beside:
+            await asyncio.wait(self._beside)
+
+    async def close(self) -> None:
+        """Cancel the commands that run beside the turns."""
+        for task in self._beside:
+            task.cancel()
+        await asyncio.gather(*self._beside, return_exceptions=True)
+
+    async def _run(self, command: Command, run: RunAsync, use: Use) -> None:
+        with self._reporting(command):
+            await run(use)
+
+    @contextmanager
+    def _reporting(self, command: Command) -> Generator[None]:
         try:
-            command.now(self._use(arguments))
+            yield
         except (CommandError, MidturnError) as error:
             self._fail(str(error))
         except Exception as error:
             # The wall around commands: one that is broken ends neither turn nor session.
-            self._broken(command, error)
-
-    async def run_own_turn(self, item: QueuedInput, interrupt: InterruptCoordinator) -> None:
-        text = item.input_text
-        if self.classify(text) is LineKind.SHELL:
-            await run_shell_line(text.strip()[1:].strip(), self._engine, interrupt)
-            return
-        command, arguments = self._command(text)
-        assert command is not None and command.own_turn is not None
-        self._engine.emit(UserEcho(text.strip()))
-        try:
-            await command.own_turn(self._use(arguments, interrupt))
-        except (CommandError, MidturnError) as error:
-            self._fail(str(error))
-        except Exception as error:
-            # As above.
-            self._broken(command, error)
+            _log.exception("/%s raised", command.name)
+            self._fail(f"/{command.name} failed inside Midturn: {error!r}")
 
     def _command(self, text: str) -> tuple[Command | None, str]:
         split = split_command(text)
@@ -81,11 +123,19 @@ class CommandLines:
 
     def _use(self, arguments: str, interrupt: InterruptCoordinator | None = None) -> Use:
         assert self.controller is not None
-        return Use(arguments, self._engine, self.controller, self._host, interrupt)
+        return Use(
+            arguments,
+            self._engine,
+            self.controller,
+            self._host,
+            self._registry.all(),
+            self._shown,
+            interrupt,
+        )
+
+    def _show_line(self, command: Command, text: str) -> None:
+        if command.echo:
+            self._engine.emit(UserEcho(text.strip()))
 
     def _fail(self, text: str) -> None:
         self._engine.emit(CommandOutput(text, error=True))
-
-    def _broken(self, command: Command, error: Exception) -> None:
-        _log.exception("/%s raised", command.name)
-        self._fail(f"/{command.name} failed inside Midturn: {error!r}")

@@ -54,6 +54,8 @@ class CommandRegistry:
 
     def unknown(self, name: str) -> str:
         """The sentence for a command that does not exist."""
+        if not name:
+            return "A / alone is no command: put its name after it, or enter /help for the list"
         near = self.nearest(name)
         meant = f"; did you mean {' or '.join('/' + other for other in near)}?" if near else ""
         hint = "" if near else "; /help lists them"

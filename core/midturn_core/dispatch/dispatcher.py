@@ -82,6 +82,11 @@ class DefaultParallelToolDispatcher:
         """Calls since the start that outlived their limit and could not be joined (D28)."""
         return self._abandoned
 
+    @property
+    def workers(self) -> int:
+        """Threads of the dispatch pool that live now; 0 while there is no pool (S1.47)."""
+        return self._pool.size if self._pool is not None else 0
+
     def configure(self, config: ToolConcurrencyConfig) -> None:
         """Use other settings from the next batch on; batches on their way keep theirs."""
         self._config = config

@@ -62,10 +62,15 @@ def explain(verdict: GateVerdict) -> str:
     return f"Parallel execution is off, and /parallel on would not change this batch: {because}."
 
 
+def may_run_together(tool: Tool) -> bool:
+    """Whether calls of a tool can be part of a parallel batch."""
+    return _obstacle_of(tool) is None
+
+
 def describe_tools(registry: ToolRegistry) -> str:
     """Which tools may run together and which stay one at a time, in two sentences."""
-    together = [tool.name for tool in registry if _obstacle_of(tool) is None]
-    alone = [tool.name for tool in registry if _obstacle_of(tool) is not None]
+    together = [tool.name for tool in registry if may_run_together(tool)]
+    alone = [tool.name for tool in registry if not may_run_together(tool)]
     return (
         f"May run together: {', '.join(together) or 'none'}. "
         f"One at a time, with everything asked for beside them: {', '.join(alone) or 'none'}."

@@ -80,6 +80,12 @@ class SessionLog:
         """Nothing was recorded yet."""
         return self._next_seq == 1
 
+    @property
+    def unsaved(self) -> bool:
+        """Records wait because the disk refused them."""
+        with self._lock:
+            return bool(self._waiting)
+
     def append(self, kind: str, data: JsonObject) -> None:
         """Write one record; never raises for a disk that refuses."""
         with self._lock:

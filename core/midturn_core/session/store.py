@@ -134,9 +134,27 @@ class SessionStore:
         self.folder = folder
 
     def create(self, workspace: Path) -> Session:
-        session_id = f"{datetime.now():%Y%m%d-%H%M%S}-{new_id('x')[2:8]}"
+        session_id = _new_session_id()
         log = SessionLog(self.folder / f"{session_id}{SUFFIX}")
         return Session(SessionHead.new(session_id, workspace), log)
+
+    def set_aside(self, session: Session) -> str:
+        """Keep what an open session has recorded under a new id, which is returned; the session
+        itself goes on with its id and an empty log.
+
+        Raises:
+            SessionError: it cannot be kept; nothing was changed.
+        """
+        old, kept_id = session.log, _new_session_id()
+        if old.unsaved:
+            raise SessionError("the history so far is not saved, so it was not set aside")
+        try:
+            old.path.rename(old.path.with_name(f"{kept_id}{SUFFIX}"))
+        except OSError as error:
+            raise SessionError(f"the history cannot be set aside: {error.strerror}") from error
+        old.close()
+        session.log = SessionLog(old.path, old.on_trouble)
+        return kept_id
 
     def list(self, workspace: Path | None = None) -> list[SessionSummary]:
         """The newest first; only those of a folder when one is given. A broken file is listed."""
@@ -180,6 +198,10 @@ class SessionStore:
             if record.type == "session":
                 head = head.seen_in(record.data)
         return _rebuild(Session(head, opened.log), opened.records, opened.warnings)
+
+
+def _new_session_id() -> str:
+    return f"{datetime.now():%Y%m%d-%H%M%S}-{new_id('x')[2:8]}"
 
 
 def _rebuild(session: Session, records: Iterable[Record], warnings: tuple[str, ...]) -> Resumed:

@@ -1,0 +1,47 @@
+"""Reading the arguments of commands; every complaint says what is allowed, with an example."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from midturn_cli.commands.command import CommandError, Use
+
+MAX_DIGITS = 6
+
+
+def no_arguments(use: Use, command: str) -> None:
+    """
+    Raises:
+        CommandError: something was typed after the command.
+    """
+    if use.arguments:
+        raise CommandError(f"{command} takes nothing after it, but there is {use.arguments!r}")
+
+
+def whole_number(word: str, what: str, example: str) -> int:
+    """A number from 1 up; other limits are the caller's.
+
+    Raises:
+        CommandError: it is none.
+    """
+    if word.isascii() and word.isdecimal() and len(word) <= MAX_DIGITS and int(word) >= 1:
+        return int(word)
+    raise CommandError(
+        f"{what} must be a whole number from 1 up, not {word!r} (example: {example})"
+    )
+
+
+def unknown_word(command: str, word: str, allowed: tuple[str, ...], example: str) -> CommandError:
+    """The error for a word that a command does not know."""
+    return CommandError(
+        f"{command} does not know {word!r}: it takes {', '.join(allowed)} (example: {example})"
+    )
+
+
+def age(since: datetime) -> str:
+    """How long ago, coarse: ``12s``, ``3m``, ``2h`` or ``5d``. A clock that was set back: ``0s``."""
+    seconds = max(int((datetime.now(UTC) - since).total_seconds()), 0)
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"

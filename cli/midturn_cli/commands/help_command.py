@@ -1,0 +1,74 @@
+"""/help: the keys, the commands and the prefixes; or one command in detail."""
+
+from __future__ import annotations
+
+from midturn_cli.commands.command import Command, CommandError, Form, Use
+from midturn_cli.commands.registry import CommandRegistry
+
+USAGE_WIDTH = 18
+"""Cells: more would break most rows of a terminal that is 80 wide."""
+
+KEYS = (
+    ("Enter", "send; while a turn runs it steers: NEXT, delivered after this step"),
+    ("Tab", "while a turn runs: NEXT, NOW or LATER for the draft; when idle: complete"),
+    ("Alt-Enter, Ctrl-J", "a new line; so does Enter after a \\ at the end of the line"),
+    ("Enter on an empty line", "send what was held after an interrupt"),
+    ("Esc", "close the menu; else stop the call that a NOW waits for; else interrupt"),
+    ("Ctrl-C", "interrupt the turn; when idle: clear the draft, twice within a second: leave"),
+    ("Ctrl-D", "leave (empty line, nothing running)"),
+    ("Up, Down · Ctrl-R", "earlier lines · search in them"),
+    ("Ctrl-G", "write the draft in your editor (when idle)"),
+    ("Ctrl-L · Ctrl-Z", "paint the screen anew · put Midturn in the background"),
+    ("y s n r", "answer a question: once, this session, no, no with a reason; Tab reaches it"),
+)
+TIERS = (
+    ("NOW", "redirect at once: cuts the answer short, skips calls that have not started"),
+    ("NEXT", "steer: after the tool results of this step; the usual meaning of Enter"),
+    ("LATER", "after this turn, as a turn of its own"),
+)
+PREFIXES = (
+    ("@path", "names a file of the folder; the menu completes it"),
+    ("!command", "runs a shell command of yours; the model does not see it"),
+    ("/command", "runs a command; a path (/etc/hosts), /* and // begin a prompt"),
+)
+
+
+def show_help(use: Use) -> None:
+    if use.arguments:
+        _show_command(use, use.arguments.removeprefix("/"))
+        return
+    rows = [(_short_usage(command), command.summary, command.timing) for command in use.commands]
+    use.table("Commands", ("command", "what it does", "takes effect"), rows)
+    use.table("Keys", ("key", "what it does"), KEYS)
+    use.table("What you type while a turn runs", ("tier", "delivered"), TIERS)
+    use.table(
+        "Prefixes", ("prefix", "what it does"), PREFIXES, "/help COMMAND tells more about one"
+    )
+
+
+def _short_usage(command: Command) -> str:
+    return command.usage if len(command.usage) <= USAGE_WIDTH else f"/{command.name} ..."
+
+
+def _show_command(use: Use, name: str) -> None:
+    registry = CommandRegistry(use.commands)
+    command = registry.find(name)
+    if command is None:
+        raise CommandError(registry.unknown(name))
+    forms = command.forms or (Form(command.usage, command.summary),)
+    notes = [f"takes effect {command.timing}"]
+    notes += [f"also /{alias}" for alias in command.aliases]
+    rows = [(form.text, form.meaning) for form in forms]
+    use.table(f"/{command.name}: {command.summary}", ("write", "to"), rows, "; ".join(notes))
+
+
+HELP = Command(
+    "help",
+    "show keys, commands and prefixes",
+    "[COMMAND]",
+    now=show_help,
+    forms=(
+        Form("/help", "see keys, tiers, commands and prefixes"),
+        Form("/help COMMAND", "see all forms of one command"),
+    ),
+)

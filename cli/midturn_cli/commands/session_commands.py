@@ -1,0 +1,101 @@
+"""/clear, /resume and /exit: which conversation is open."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+from midturn_cli.commands.arguments import MAX_DIGITS, age, no_arguments
+from midturn_cli.commands.command import Command, CommandError, Form, Use
+from midturn_core.session.store import SessionSummary
+
+LISTED = 20
+
+
+async def clear(use: Use) -> None:
+    no_arguments(use, "/clear")
+    if not len(use.engine.conversation):
+        raise CommandError("There is nothing to clear: the history is empty")
+    kept_id = use.engine.clear_history()
+    waiting = use.engine.queue.size(use.engine.context_id)
+    kept = f" What waits in the queue stays ({waiting})." if waiting else ""
+    use.say(
+        "The conversation starts anew; the model knows nothing of what was before."
+        f"{kept} The old one is kept: /resume {kept_id}"
+    )
+
+
+async def list_sessions(use: Use) -> None:
+    """Of this folder, the newest first, without the one that is open."""
+    summaries = await _others(use)
+    use.shown.sessions = tuple(summary.id for summary in summaries)
+    if not summaries:
+        use.say("There is no other session of this folder.")
+        return
+    rows = [
+        (str(number), _age(summary), summary.id, _first_prompt(summary))
+        for number, summary in enumerate(summaries[:LISTED], start=1)
+    ]
+    more = len(summaries) - len(rows)
+    footer = "/resume N opens one" + (f"; {more} older ones by their ID" if more else "")
+    use.table("Sessions of this folder", ("", "age", "ID", "first prompt"), rows, footer)
+
+
+async def open_session(use: Use) -> None:
+    session_id = await _chosen(use)
+    if session_id == use.engine.session.id:
+        raise CommandError("That is the session that is open now")
+    # Nothing more may start here; what waits is reported when this session closes.
+    use.engine.queue.hold(use.engine.context_id)
+    use.host.reopen(session_id)
+
+
+async def _chosen(use: Use) -> str:
+    """The id that a number of the list, an id or the beginning of an id stands for."""
+    word = use.arguments
+    if word.isascii() and word.isdecimal() and len(word) <= MAX_DIGITS:
+        ids = use.shown.sessions or tuple(summary.id for summary in await _others(use))
+        number = int(word)
+        if not 1 <= number <= len(ids):
+            listed = f"the list ends at {len(ids)}" if ids else "there is no other session"
+            raise CommandError(f"There is no session number {number}: {listed}; /resume shows them")
+        word = ids[number - 1]
+    summary = await asyncio.to_thread(use.engine.store.find, word)
+    if summary.damaged:
+        raise CommandError(f"The session {summary.id} cannot be read; its file is {summary.path}")
+    return summary.id
+
+
+async def _others(use: Use) -> list[SessionSummary]:
+    engine = use.engine
+    summaries = await asyncio.to_thread(engine.store.list, engine.workspace)
+    return [s for s in summaries if s.id != engine.session.id and not s.damaged]
+
+
+def _age(summary: SessionSummary) -> str:
+    return age(datetime.fromtimestamp(summary.modified, UTC))
+
+
+def _first_prompt(summary: SessionSummary) -> str:
+    text = " ".join(summary.first_prompt.split())
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def leave(use: Use) -> None:
+    use.host.request_exit()
+
+
+CLEAR = Command("clear", "start a new conversation", own_turn=clear)
+RESUME = Command(
+    "resume",
+    "see or open earlier sessions",
+    "[N | ID]",
+    beside=list_sessions,
+    own_turn=open_session,
+    forms=(
+        Form("/resume", "see the earlier sessions of this folder, the newest first"),
+        Form("/resume N", "open number N of that list"),
+        Form("/resume ID", "open the session with this ID, or this beginning of one"),
+    ),
+)
+EXIT = Command("exit", "leave Midturn", now=leave, aliases=("quit",))
