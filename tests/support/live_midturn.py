@@ -126,6 +126,13 @@ class LiveMidturn(PtySession):
             lambda shown: re.search(pattern, shown.text, re.M) is not None,
         )
 
+    def see_times(self, text: str, count: int) -> Rendered:
+        """Wait until scrollback and screen hold a text so many times."""
+        return self._until(
+            f"the terminal has shown {text!r} {count} times",
+            lambda shown: shown.text.count(text) >= count,
+        )
+
     def see_idle(self) -> Rendered:
         """Wait until nothing runs: only the input line and the status row move."""
         return self.see_not(r"^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] ")
@@ -195,7 +202,7 @@ def live_midturn(
     start = start or Start()
     if start.config:
         write_config(start.config)
-    environ = midturn_environment(**server.environment(), **start.environ)
+    environ = midturn_environment(**{**server.environment(), **start.environ})
     with LiveMidturn(workspace, start, environ) as live:
         live.see(GLYPH)
         yield live
