@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.terminal.prepaint import TtyState, prepaint
 from midturn_core import paths
-from midturn_core.errors import MidturnError
 
 if TYPE_CHECKING:
     # Loaded after the first paint: together they take longer than all that comes before.
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from midturn_cli.terminal.app import TerminalFrontEnd
     from midturn_core.queue.types import QueuedInputPriority
 
-EXIT_USAGE = 2
+EXIT_FAILED = 1
 HISTORY_FILE = "history"
 
 
@@ -37,6 +36,8 @@ class _Ending:
     undelivered: tuple[str, ...] = ()
     session_id: str = ""
     reopen: Launch | None = None
+    failure: BaseException | None = None
+    """What made it end, to be raised once the terminal is as before."""
 
 
 def run(launch: Launch) -> int:
@@ -44,6 +45,7 @@ def run(launch: Launch) -> int:
 
     Raises:
         MidturnError: the session cannot be opened.
+        Exception: a defect of Midturn ended it.
     """
     if needs_plain(launch):
         from midturn_cli import plain_repl
@@ -59,6 +61,8 @@ def run(launch: Launch) -> int:
             if tty is not None:
                 tty.restore()
         _say_goodbye(ending)
+        if ending.failure is not None:
+            raise ending.failure
         code, following = ending.code, ending.reopen
     return code
 
@@ -84,12 +88,13 @@ async def _interactive(launch: Launch, tty: TtyState | None) -> _Ending:
             keys=config.ui.keys,
             enter_tier=config.queue.enter,
             after_first_paint=repl.load,
+            before_last_paint=repl.close,
         ),
         open_terminal(tty),
     )
     repl.front = front
     code = await front.run()
-    return await repl.close(code, front.failure)
+    return repl.ending(code, front.failure)
 
 
 class _Repl:
@@ -101,7 +106,8 @@ class _Repl:
         self._session: InteractiveSession | None = None
         self._loading: asyncio.Task[None] | None = None
         self._early: list[Callable[[InteractiveSession], str]] = []
-        self._failure: MidturnError | None = None
+        self._undelivered: tuple[str, ...] = ()
+        self._failure: Exception | None = None
         self._next: Launch | None = None
 
     @property
@@ -160,9 +166,10 @@ class _Repl:
 
             front = FrontEnd(self.front.emit, self.front.ask_handler)
             self._session = InteractiveSession(self._launch, front, self)
-        except MidturnError as error:
+        except Exception as error:
+            # A wall: without an engine the input line would take lines for ever, for nobody.
             self._failure = error
-            self.front.request_exit(EXIT_USAGE)
+            self.front.request_exit(EXIT_FAILED)
             return
         self._session.open()
         for submit in self._early:
@@ -170,19 +177,24 @@ class _Repl:
                 self._session.engine.warn(problem)
         self._early.clear()
 
-    async def close(self, code: int, failure: BaseException | None) -> _Ending:
-        """Let go of the engine; what it could not deliver is in the ending."""
+    async def close(self) -> None:
+        """End what runs and let go of the engine."""
         if self._loading is not None:
             await asyncio.gather(self._loading, return_exceptions=True)
+        if self._session is not None:
+            self._undelivered = tuple(await self._session.close())
+
+    def ending(self, code: int, failure: BaseException | None) -> _Ending:
+        """How it ended, once it is closed; ``failure`` is that of the screen."""
         session = self._session
-        undelivered = await session.close() if session is not None else []
-        if self._failure is not None:
-            raise self._failure
-        if failure is not None:
-            raise MidturnError(f"the screen failed: {failure!r}; the session is saved")
-        if session is None or session.engine.session.log.empty:
-            return _Ending(code, tuple(undelivered), reopen=self._next)
-        return _Ending(code, tuple(undelivered), session.engine.session.id, self._next)
+        written = session is not None and not session.engine.session.log.empty
+        return _Ending(
+            code,
+            self._undelivered,
+            session.engine.session.id if session is not None and written else "",
+            self._next,
+            self._failure or failure,
+        )
 
 
 def _import_session() -> None:

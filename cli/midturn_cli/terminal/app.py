@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +46,10 @@ def _do_nothing() -> None:
     pass
 
 
+async def _wait_for_nothing() -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class TerminalIO:
     """Where keys come from and frames go."""
@@ -81,6 +85,8 @@ class TerminalOptions:
     """What Enter means while busy."""
     after_first_paint: Callable[[], None] = _do_nothing
     """Called once, when the input line takes keys and the presenter exists."""
+    before_last_paint: Callable[[], Awaitable[None]] = _wait_for_nothing
+    """Awaited when the input line is gone; what it emits still becomes part of the transcript."""
     clock: Callable[[], float] = time.monotonic
 
 
@@ -162,6 +168,7 @@ class TerminalFrontEnd:
                 stack.enter_context(redirected_streams(self._notices.info, self._notices.warn))
                 stack.enter_context(handled_signals(self._screen.signal_handlers))
                 code = await self._run_application()
+                await self._options.before_last_paint()
                 if self._failure is not None:
                     return EXIT_FAILED
                 self._writer.flush()

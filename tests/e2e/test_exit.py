@@ -1,0 +1,208 @@
+"""Every way out of a session leaves the terminal as it was found, with the right exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.live_midturn import GLYPH, LiveMidturn, Start, live_midturn
+from tests.support.messages_script import Calls, Latch, Reply, Says
+from tests.support.messages_server import MessagesServer
+from tests.support.processes import until_session_is_empty
+
+SHELL = """
+stty -a > before
+sh -c 'echo $$ > pid; exec "$@"' sh "$@"
+echo $? > code
+stty -a > after
+echo the shell is back
+"""
+"""A shell that stays when the command is gone, as a user's does."""
+
+COMMAND = (sys.executable, "-m", "midturn_cli.main")
+CURSOR_HIDDEN, CURSOR_SHOWN = b"\x1b[?25l", b"\x1b[?25h"
+PASTE_ON, PASTE_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
+
+
+@contextmanager
+def shell_around(
+    server: MessagesServer, folder: Path, command: Sequence[str] = COMMAND
+) -> Generator[LiveMidturn]:
+    start = Start(command=("sh", "-c", SHELL, "sh", *command))
+    with live_midturn(server, folder, start) as live:
+        yield live
+
+
+def check_terminal(live: LiveMidturn, folder: Path, code: int) -> None:
+    live.see("the shell is back")
+    assert int((folder / "code").read_text()) == code
+    assert (folder / "after").read_text() == (folder / "before").read_text()
+    data = bytes(live.log.data)
+    assert data.rfind(CURSOR_SHOWN) > data.rfind(CURSOR_HIDDEN)
+    assert data.rfind(PASTE_OFF) > data.rfind(PASTE_ON) > 0
+    shown = live.shown()
+    assert not any(row.startswith(GLYPH) for row in shown.screen), "the input line is still there"
+    assert "Traceback" not in shown.text
+
+
+def leave(live: LiveMidturn, way: str) -> None:
+    match way:
+        case "/exit":
+            live.enter("/exit")
+        case "Ctrl-D":
+            live.key("ctrl-d")
+        case _:
+            live.key("ctrl-c")
+            live.see("Press Ctrl-C again")
+            live.key("ctrl-c")
+
+
+def send_signal(folder: Path, number: signal.Signals) -> None:
+    os.kill(int((folder / "pid").read_text()), number)
+
+
+@pytest.mark.parametrize("way", ["/exit", "Ctrl-D", "Ctrl-C twice"])
+def test_leaving_by_hand(tmp_path: Path, way: str) -> None:
+    with (
+        MessagesServer(Reply(Says("The answer."))) as server,
+        shell_around(server, tmp_path) as live,
+    ):
+        live.enter("go")
+        live.see(r"The answer\.")
+        live.see_idle()
+        leave(live, way)
+        check_terminal(live, tmp_path, 0)
+        assert "The answer." in live.shown().text
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["SIGTERM", "SIGHUP"]
+)
+def test_a_signal_in_the_middle_of_an_answer(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    with (
+        MessagesServer(Reply(Says("The first half", Latch()))) as server,
+        shell_around(server, tmp_path) as live,
+    ):
+        live.enter("go")
+        live.see("The first half")
+        live.enter("a line that waits")
+        send_signal(tmp_path, number)
+        check_terminal(live, tmp_path, code)
+        shown = live.shown().text
+    assert "The first half" in shown
+    assert "a line that waits" in shown.split("not sent")[-1]
+
+
+def test_a_signal_before_an_open_question_ends_the_command_too(tmp_path: Path) -> None:
+    with (
+        MessagesServer(Reply(Calls("Bash", {"command": "touch made"}))) as server,
+        shell_around(server, tmp_path) as live,
+    ):
+        live.enter("go")
+        live.see("y once")
+        send_signal(tmp_path, signal.SIGTERM)
+        check_terminal(live, tmp_path, 143)
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_signal_ends_what_a_tool_has_started(tmp_path: Path) -> None:
+    (tmp_path / "wait.sh").write_text("echo $PPID > session; echo begun; sleep 600\n")
+    with (
+        MessagesServer(Reply(Calls("Bash", {"command": "sh wait.sh"}))) as server,
+        shell_around(server, tmp_path, (*COMMAND, "--allow", "Bash(sh wait.sh)")) as live,
+    ):
+        live.enter("go")
+        live.see("begun")
+        send_signal(tmp_path, signal.SIGTERM)
+        check_terminal(live, tmp_path, 143)
+        asyncio.run(until_session_is_empty(int((tmp_path / "session").read_text())))
+
+
+BROKEN_ENGINE = """
+import sys
+from midturn_core.agent import Agent
+from midturn_cli import main
+
+def fail(*args, **kwargs):
+    raise ValueError("planted failure")
+
+Agent.run_turn = fail
+sys.exit(main.main())
+"""
+
+BROKEN_SCREEN = """
+import sys
+from midturn_cli.terminal.writer import Writer
+from midturn_cli import main
+
+def turn(self, presenter):
+    if any("BREAK" in repr(event) for event in self._events):
+        raise ValueError("planted failure")
+    return before(self, presenter)
+
+before, Writer._turn = Writer._turn, turn
+sys.exit(main.main())
+"""
+
+BROKEN_START = """
+import sys
+from midturn_cli import engine, main
+
+def fail(*args, **kwargs):
+    raise ValueError("planted failure")
+
+engine.Engine.__init__ = fail
+sys.exit(main.main())
+"""
+
+
+def test_leaving_in_the_middle_of_an_answer_keeps_what_was_said(tmp_path: Path) -> None:
+    with (
+        MessagesServer(Reply(Says("The first half", Latch()))) as server,
+        shell_around(server, tmp_path) as live,
+    ):
+        live.enter("go")
+        live.see("The first half")
+        live.enter("/exit")
+        check_terminal(live, tmp_path, 0)
+        assert "The first half" in live.shown().text
+
+
+def test_a_crash_of_the_turn_is_told_and_the_session_goes_on(tmp_path: Path) -> None:
+    with (
+        MessagesServer() as server,
+        shell_around(server, tmp_path, (sys.executable, "-c", BROKEN_ENGINE)) as live,
+    ):
+        live.enter("go")
+        live.see("planted failure")
+        live.see_idle()
+        live.enter("/exit")
+        check_terminal(live, tmp_path, 0)
+
+
+def test_a_crash_of_the_screen_ends_the_session_in_order(tmp_path: Path) -> None:
+    with (
+        MessagesServer(Reply(Says("The answer. BREAK"))) as server,
+        shell_around(server, tmp_path, (sys.executable, "-c", BROKEN_SCREEN)) as live,
+    ):
+        live.enter("go")
+        live.see("planted failure")
+        check_terminal(live, tmp_path, 1)
+
+
+def test_a_crash_of_the_start_ends_it_in_order(tmp_path: Path) -> None:
+    with (
+        MessagesServer() as server,
+        shell_around(server, tmp_path, (sys.executable, "-c", BROKEN_START)) as live,
+    ):
+        live.see("planted failure")
+        check_terminal(live, tmp_path, 1)
