@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from midturn_cli.launch import Launch, SessionStart
-from midturn_cli.terminal.prepaint import TtyState, prepaint
+from midturn_cli.terminal.prepaint import TtyState, prepaint, read_tty
 from midturn_core import paths
 
 if TYPE_CHECKING:
@@ -51,20 +52,31 @@ def run(launch: Launch) -> int:
         from midturn_cli import plain_repl
 
         return plain_repl.run(launch)
+    _end_in_order()
     following: Launch | None = launch
     code = 0
     while following is not None:
-        tty = prepaint()
+        before = read_tty(sys.stdin.fileno())
         try:
-            ending = asyncio.run(_interactive(following, tty))
+            ending = asyncio.run(_interactive(following, prepaint()))
         finally:
-            if tty is not None:
-                tty.restore()
+            if before is not None:
+                before.restore()
         _say_goodbye(ending)
         if ending.failure is not None:
             raise ending.failure
         code, following = ending.code, ending.reopen
     return code
+
+
+def _end_in_order() -> None:
+    """Have the terminal restored whenever a signal comes before the application handles it."""
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, leave)
 
 
 def needs_plain(launch: Launch) -> bool:
