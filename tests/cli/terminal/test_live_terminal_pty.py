@@ -33,10 +33,6 @@ def numbered(rendered: Rendered) -> list[str]:
     return [line.rstrip() for line in rendered.lines if re.match(r"L\d{5} ", line)]
 
 
-def modes_of(session: PtySession) -> list[object]:
-    return list(termios.tcgetattr(session.master))
-
-
 def test_keys_echo_while_an_answer_streams_and_every_row_arrives_once(
     terminal: PtySession,
 ) -> None:
@@ -170,9 +166,66 @@ def test_a_stop_from_outside_and_the_shell_key_leave_a_usable_shell() -> None:
         shell.wait_exit(DEADLINE)
 
 
+def test_the_external_editor_changes_the_draft() -> None:
+    editor = "sed -i 's/draft/better draft/'"
+    with PtySession(DEMO, env={**ENVIRON, "EDITOR": editor}, cwd=str(ROOT)) as session:
+        session.wait_screen("status row", DEADLINE)
+        session.send("my draft\x07")
+        session.wait_screen("› my better draft", DEADLINE)
+        session.send("!\r")
+        session.wait_screen("GOT 16", DEADLINE)
+
+
+def test_the_external_editor_waits_for_the_end_of_the_turn(terminal: PtySession) -> None:
+    terminal.send("go 100000 100\r")
+    terminal.wait_screen("L00005", DEADLINE)
+    terminal.send("draft\x07")
+    terminal.wait_screen("editor opens when the turn is over", DEADLINE)
+    terminal.wait_screen("› draft", DEADLINE)
+
+
+def test_a_process_that_was_stopped_hard_takes_the_terminal_back(terminal: PtySession) -> None:
+    terminal.signal(signal.SIGSTOP)
+    modes = termios.tcgetattr(terminal.master)
+    modes[3] |= termios.ICANON | termios.ECHO
+    termios.tcsetattr(terminal.master, termios.TCSANOW, modes)
+    terminal.signal(signal.SIGCONT)
+    terminal.send("x")
+    terminal.wait_screen("› x$", DEADLINE)
+
+
 def _child_of(pid: int) -> int:
     found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=True)
     return int(found.stdout.split()[0])
+
+
+def test_resizing_a_terminal_that_does_not_rewrap_loses_and_doubles_nothing(
+    terminal: PtySession,
+) -> None:
+    terminal.send("go 150 50\r")
+    terminal.wait_screen("L00005", DEADLINE)
+    terminal.send("x" * 80)
+    for columns, rows in [(80, 24), (60, 30), (120, 30), (100, 30)]:
+        terminal.resize(columns, rows)
+        time.sleep(0.5)  # the pace of a person: a resize, then a look
+    terminal.wait_screen("ENDED done", DEADLINE)
+    shown = terminal.render()
+    assert numbered(shown) == [f"L{n:05} streamed text" for n in range(150)]
+    assert sum("›" in line for line in shown.lines) == 1
+    assert shown.text.count("status row") == 1
+
+
+@pytest.mark.slow
+def test_a_slow_terminal_keeps_echoing_and_an_interrupt_acts_at_once() -> None:
+    with PtySession(DEMO, env=ENVIRON, cwd=str(ROOT), read_rate=15_000) as session:
+        session.wait_screen("status row", DEADLINE)
+        session.send("go 1000000 0\r")
+        session.wait_screen("L0", DEADLINE)
+        latency = session.echo(6, interval=0.3, timeout=10.0)
+        assert latency.missed == 0
+        session.key("ctrl-c")
+        session.wait("lines not shown", DEADLINE)
+        session.wait_screen("ENDED interrupted", DEADLINE)
 
 
 @pytest.mark.slow

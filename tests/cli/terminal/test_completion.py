@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from midturn_cli.terminal.completion import best_matches, command_token, file_token, quoted
+from midturn_cli.terminal.file_index import FileEntry, gather_files
+from tests.support.fake_session import FakeSession
+from tests.support.live_terminal import TerminalSetup, live_terminal, until
+from tests.support.services import require
+
+FILES = ("src/main.py", "src/router/main_loop.py", "docs/guide.md", "a name.txt")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    for name in (*FILES, "build/out.o", "src/skip.log", "src/keep.log"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("build/\n*.log\n")
+    (tmp_path / "src" / ".gitignore").write_text("!keep.log\n")
+    return tmp_path
+
+
+async def test_a_slash_offers_commands_with_what_they_do() -> None:
+    async with live_terminal() as terminal:
+        terminal.send("/h")
+        await terminal.shows("/help     show what there is")
+        await terminal.shows("/history  show earlier prompts")
+        assert "/model" not in terminal.screen_text()
+
+
+async def test_enter_on_a_chosen_command_without_arguments_runs_it() -> None:
+    async with live_terminal() as terminal:
+        terminal.send("/h")
+        await terminal.shows("/history")
+        terminal.send("\t\r")
+        await terminal.submitted("/help")
+
+
+async def test_enter_on_a_chosen_command_with_arguments_lets_them_be_typed() -> None:
+    async with live_terminal() as terminal:
+        terminal.send("/mo")
+        await terminal.shows("/model NAME")
+        terminal.send("\t")
+        await terminal.draft_is("/model")
+        terminal.send("\r")
+        terminal.send(" fast\r")
+        await terminal.submitted("/model fast")
+
+
+async def test_tab_completes_also_while_busy_when_the_menu_is_open() -> None:
+    async with live_terminal(FakeSession(busy=True)) as terminal:
+        terminal.send("/mo")
+        await terminal.shows("/model NAME")
+        terminal.send("\t")
+        await terminal.draft_is("/model")
+
+
+async def test_an_at_sign_offers_the_files_of_the_workspace(workspace: Path) -> None:
+    async with live_terminal(setup=TerminalSetup(workspace=workspace)) as terminal:
+        terminal.send("read @main")
+        await terminal.shows("src/main.py")
+        terminal.send("\t")
+        await terminal.draft_is("read @src/main.py")
+        terminal.send("\r")
+        terminal.send(" please\r")
+        await terminal.submitted("read @src/main.py please")
+
+
+async def test_a_pasted_slash_opens_no_menu() -> None:
+    async with live_terminal() as terminal:
+        terminal.send("\x1b[200~/h\x1b[201~")
+        await terminal.shows("› /h")
+        terminal.send("e")
+        await terminal.shows("› /he")
+        assert "show what there is" not in terminal.screen_text()
+
+
+@pytest.mark.parametrize("with_ripgrep", [True, False])
+def test_ignored_files_are_not_gathered(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, with_ripgrep: bool
+) -> None:
+    if with_ripgrep:
+        require("rg")
+    else:
+        monkeypatch.setenv("PATH", os.fspath(workspace))
+    assert sorted(gather_files(workspace)) == sorted([*FILES, "src/keep.log"])
+
+
+def test_a_program_of_the_workspace_is_never_run(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = workspace / "rg"
+    planted.write_text(f"#!/bin/sh\ntouch {workspace}/ran\n")
+    planted.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{workspace}:/bin:/usr/bin")
+    assert "src/main.py" in gather_files(workspace)
+    assert not (workspace / "ran").exists()
+
+
+def test_a_folder_that_is_gone_offers_nothing(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="gone"):
+        gather_files(tmp_path / "gone")
+
+
+@pytest.mark.parametrize(
+    ("token", "expected"),
+    [
+        ("main", ["src/main.py", "src/router/main_loop.py"]),
+        ("GUIDE", ["docs/guide.md"]),
+        ("sr/ma", ["src/main.py", "src/router/main_loop.py"]),
+        ("sr/rou/lo", ["src/router/main_loop.py"]),
+        ("nothing", []),
+    ],
+)
+def test_paths_match_by_parts_and_the_best_comes_first(token: str, expected: list[str]) -> None:
+    entries = [FileEntry(name, name.casefold()) for name in FILES]
+    assert best_matches(entries, token) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "token"),
+    [("@", ""), ("see @src/ma", "src/ma"), ("mail me@example", None), ("@a b", None), ("", None)],
+)
+def test_the_file_under_the_cursor(text: str, token: str | None) -> None:
+    assert file_token(text) == token
+
+
+@pytest.mark.parametrize(
+    ("text", "token"),
+    [("/he", "/he"), ("/", "/"), ("/help now", None), ("/srv/app", None), ("x /he", None)],
+)
+def test_the_command_under_the_cursor(text: str, token: str | None) -> None:
+    assert command_token(text) == token
+
+
+def test_a_path_with_white_space_is_quoted() -> None:
+    assert quoted("a name.txt") == '"a name.txt"'
+    assert quoted("plain.txt") == "plain.txt"
+
+
+async def test_typing_goes_on_while_files_are_gathered(workspace: Path) -> None:
+    async with live_terminal(setup=TerminalSetup(workspace=workspace)) as terminal:
+        terminal.send("@gui")
+        await terminal.shows("docs/guide.md")
+        terminal.send("de")
+        await terminal.draft_is("@guide")
+        terminal.send("\x1b")
+        await until(lambda: "docs/guide.md" not in terminal.screen_text())
