@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+from midturn_cli.terminal.timers import CallLater, Timer
 
 if TYPE_CHECKING:
     from midturn_core.permission.ask import Ask, AskReply
@@ -25,17 +27,13 @@ HARMLESS_KEYS = ("enter", "space")
 """An armed question takes them and does nothing: they are too easily in flight."""
 
 
-class _Timer(Protocol):
-    def cancel(self) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class PanelContext:
     """What the panel needs from its surroundings."""
 
     clock: Callable[[], float]
     """Monotonic seconds."""
-    call_later: Callable[[float, Callable[[], None]], _Timer]
+    call_later: CallLater
     draft_empty: Callable[[], bool]
     changed: Callable[[], None]
     """The panel looks different now."""
@@ -63,7 +61,7 @@ class TerminalAskHandler:
         self._last_key = 0.0
         self._answered_with = ""
         self._answered_at = float("-inf")
-        self._timer: _Timer | None = None
+        self._timer: Timer | None = None
 
     async def resolve(self, ask: Ask) -> AskReply:
         """Wait for the person's answer. Cancelling withdraws the question."""

@@ -17,16 +17,13 @@ from midturn_cli.terminal.enter_bursts import (
     is_burst,
     judge,
 )
+from midturn_cli.terminal.timers import CallLater
 
 if TYPE_CHECKING:
     from midturn_cli.ports import SessionPort
 
 QUIT_SECONDS = 1.0
 QUIT_HINT = "Press Ctrl-C again to quit."
-
-
-class _Timer(Protocol):
-    def cancel(self) -> None: ...
 
 
 class TerminalPort(Protocol):
@@ -67,7 +64,7 @@ class ControlParts:
     terminal: TerminalPort
     warn: Callable[[str], None]
     clock: Callable[[], float]
-    call_later: Callable[[float, Callable[[], None]], _Timer]
+    call_later: CallLater
 
 
 class Controls:

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+
+from midturn_cli.terminal.timers import CallLater, Timer
 
 QUIET_SECONDS = 0.03
 
@@ -45,10 +46,6 @@ def is_burst(enters: int, has_text: bool) -> bool:
     return enters >= 2 and has_text
 
 
-class _Timer(Protocol):
-    def cancel(self) -> None: ...
-
-
 class EnterBurst:
     """Collects the lines of a burst and calls ``settled`` when the keys are quiet.
 
@@ -57,13 +54,13 @@ class EnterBurst:
 
     def __init__(
         self,
-        call_later: Callable[[float, Callable[[], None]], _Timer],
+        call_later: CallLater,
         settled: Callable[[tuple[str, ...]], None],
     ) -> None:
         self._call_later = call_later
         self._settled = settled
         self._lines: list[str] | None = None
-        self._timer: _Timer | None = None
+        self._timer: Timer | None = None
 
     @property
     def active(self) -> bool:

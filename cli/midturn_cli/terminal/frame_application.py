@@ -130,10 +130,6 @@ class FrameApplication(Application[int]):
             return False
         return True
 
-    def repaint(self) -> None:
-        """Paint the live region now."""
-        self._redraw()
-
     def commit(self, text: str) -> None:
         """Put whole lines of ANSI text above the live region, in one frame."""
         with self.frame_output.frame():

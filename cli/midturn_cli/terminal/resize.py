@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+
+from midturn_cli.terminal.timers import CallLater, Timer
 
 DEBOUNCE_SECONDS = 0.3
 """tmux tells a program about a drag only every 250 ms."""
@@ -41,21 +42,17 @@ def rows_above_cursor(used_cells: Sequence[int], cursor_x: int, columns: int) ->
     return wrapped + cursor_x // columns
 
 
-class _Timer(Protocol):
-    def cancel(self) -> None: ...
-
-
 class ResizeDebounce:
     """Calls ``settled`` once the size has not changed for ``DEBOUNCE_SECONDS``."""
 
     def __init__(
         self,
-        call_later: Callable[[float, Callable[[], None]], _Timer],
+        call_later: CallLater,
         settled: Callable[[], None],
     ) -> None:
         self._call_later = call_later
         self._settled = settled
-        self._timer: _Timer | None = None
+        self._timer: Timer | None = None
 
     @property
     def pending(self) -> bool:
