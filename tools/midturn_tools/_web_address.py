@@ -177,7 +177,12 @@ def _check_punycode(label: str) -> None:
     encoded = label.removeprefix("xn--")
     try:
         decoded = encoded.encode("ascii").decode("punycode")
-        is_honest = not decoded.isascii() and decoded.encode("punycode").decode("ascii") == encoded
+        is_honest = (
+            not decoded.isascii()
+            and decoded.isprintable()
+            and unicodedata.normalize("NFKC", decoded).lower() == decoded
+            and decoded.encode("punycode").decode("ascii") == encoded
+        )
     except UnicodeError:
         is_honest = False
     if not is_honest:

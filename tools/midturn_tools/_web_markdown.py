@@ -1,8 +1,8 @@
 """From HTML to Markdown: the main part of a page, without navigation, scripts and styles.
 
-Runs on a worker. The native libraries release the interpreter lock, and what would make them
-slow (both need quadratic time on deep nesting or on thousands of attributes) is found by a
-linear look beforehand and read as plain text instead.
+Runs on a worker. The native libraries release the interpreter lock while they parse and convert,
+and what would make them slow (deep nesting and thousands of attributes take quadratic time) is
+found by a linear look beforehand and read as plain text instead.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_MAIN = "main, [role=main], article"
+_MAIN = ("main", "[role=main]", "article")
 _NOISE = (
-    "script, style, nav, aside, footer, form, noscript, template, iframe, object, embed, svg, "
-    "canvas, audio, video, [hidden], [aria-hidden=true], a.headerlink, a.anchorjs-link"
+    "script, style, nav, aside, footer, noscript, template, iframe, object, embed, svg, canvas, "
+    "audio, video, button, input, select, textarea, [hidden], [aria-hidden=true], a.headerlink, "
+    "a.anchorjs-link"
 )
 _MIN_MAIN_SHARE = 0.1
 """Below this share of the page's text, what calls itself the main part is not believed."""
 _MAX_DEPTH = 2_000
+_MAX_TAGS = 500_000
 _MAX_ATTRIBUTES = 300
 _LONG_TAG = 1_000
 _OPENING = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
@@ -41,7 +43,6 @@ _BLOCKS = re.compile(
 )
 _UNSAFE_URL = re.compile(r"(?:javascript|vbscript|data):", re.IGNORECASE)
 _URL_NOISE = re.compile(r"[\x00-\x20]+")
-_SPACES = re.compile(r"[ \t\f\v]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def to_markdown(source: str, base_url: str) -> Markdown:
     if _is_hostile(source):
         return Markdown("", _plain(source), is_plain=True)
     # 60 ms together; not before the first page.
-    from html_to_markdown import ConversionOptions, convert
+    from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(source)
@@ -66,7 +67,9 @@ def to_markdown(source: str, base_url: str) -> Markdown:
     root = _main_part(tree)
     if root is None:
         return Markdown(heading, "")
-    options = ConversionOptions(extract_metadata=False, base_url=base_url)
+    # Old pages are one form as a whole; the fields of forms are gone already.
+    forms = PreprocessingOptions(remove_forms=False)
+    options = ConversionOptions(extract_metadata=False, base_url=base_url, preprocessing=forms)
     result = convert(root.html or "", options)
     if any("depth" in str(warning.kind).lower() for warning in result.warnings):
         return Markdown(heading, root.text(separator="\n", strip=True), is_plain=True)
@@ -81,11 +84,13 @@ def _main_part(tree: LexborHTMLParser) -> LexborNode | None:
         node.decompose()
     for node in body.css("[href], [src]"):
         _disarm(node)
-    mains = body.css(_MAIN)
-    if not mains:
-        return body
-    main = max(mains, key=lambda node: len(node.text()))
-    return main if len(main.text()) >= _MIN_MAIN_SHARE * len(body.text()) else body
+    for selector in _MAIN:
+        found = body.css(selector)
+        # Several of them are a list of equals, such as the answers of a forum.
+        if len(found) == 1:
+            is_credible = len(found[0].text()) >= _MIN_MAIN_SHARE * len(body.text())
+            return found[0] if is_credible else body
+    return body
 
 
 def _disarm(node: LexborNode) -> None:
@@ -101,12 +106,13 @@ def _disarm(node: LexborNode) -> None:
 
 
 def _is_hostile(source: str) -> bool:
-    """Whether the nesting or the attributes go beyond what any honest page has."""
+    """Whether tags, nesting or attributes go beyond what any honest page has."""
     for tag in _VERY_LONG_TAG.finditer(source):
         if tag[0].count("=") > _MAX_ATTRIBUTES or len(tag[0].split()) > _MAX_ATTRIBUTES:
             return True
-    if source.count("<") <= _MAX_DEPTH:
-        return False
+    tags = source.count("<")
+    if tags <= _MAX_DEPTH or tags > _MAX_TAGS:
+        return tags > _MAX_TAGS
     depth = 0
     for tag in _OPENING.finditer(source):
         if _VOID.fullmatch(tag[2]):
@@ -141,8 +147,9 @@ def _plain(source: str) -> str:
             pieces.append("\n")
         position = _after(source, ">", position)
     pieces.append(source[position:])
-    text = _SPACES.sub(" ", html.unescape("".join(pieces)))
-    return "\n".join(line for line in map(str.strip, text.split("\n")) if line)
+    # Line by line: one long call of the regex engine would hold up every other thread.
+    lines = (" ".join(html.unescape(line).split()) for line in "".join(pieces).split("\n"))
+    return "\n".join(line for line in lines if line)
 
 
 def _after(text: str, end: str, start: int) -> int:

@@ -125,7 +125,9 @@ def _web_encoding(label: str) -> Iterator[str]:
 
 
 def _decode(page: Page, declared: list[str]) -> str | None:
-    for encoding in (*declared, "utf-8"):
+    # Many servers declare Latin-1 for everything; what is valid UTF-8 practically never is it.
+    first = ("utf-8",) if declared[:1] == ["cp1252"] else ()
+    for encoding in (*first, *declared, "utf-8"):
         text = _strictly(page, encoding)
         if text is not None:
             return text.removeprefix("\ufeff")

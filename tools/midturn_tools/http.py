@@ -40,6 +40,7 @@ _HEADERS = {
     "accept": "text/markdown, text/html, application/xhtml+xml, text/plain;q=0.9, */*;q=0.8",
     "accept-encoding": ACCEPTED,
 }
+_SHORT_BODY = 64_000
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -172,7 +173,9 @@ class HttpFetcher:
         self._guard.check(address)
         async with client.stream("GET", _one_reading(address)) as response:
             if response.status_code in _REDIRECTS and "location" in response.headers:
-                return self._next_hop(address, response.headers["location"])
+                hop = self._next_hop(address, response.headers["location"])
+                await _keep_connection(response)
+                return hop
             return await _read(response, address)
 
     def _next_hop(self, address: WebAddress, location: str) -> WebAddress:
@@ -200,6 +203,14 @@ def _one_reading(address: WebAddress) -> httpx.URL:
     ):
         raise AddressRefusedError(f"{address.url} can be read in two ways")
     return url
+
+
+async def _keep_connection(response: httpx.Response) -> None:
+    """Read a short body to its end, so that the next hop needs no new connection."""
+    declared = response.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) <= _SHORT_BODY:
+        async for _ in response.aiter_raw():
+            pass
 
 
 async def _read(response: httpx.Response, address: WebAddress) -> Page:
@@ -236,6 +247,8 @@ async def _read_body(response: httpx.Response, page: Page) -> Page:
 def _sentence(error: Exception, address: WebAddress) -> str:
     """What went wrong, for someone who does not know our libraries."""
     where = f"{address.host}:{address.port}"
+    if isinstance(error, httpx.ConnectTimeout):
+        return f"{where} did not answer within {CONNECT_SECONDS:g} s."
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"The certificate of {where} is not valid: {cause.verify_message}."
@@ -244,8 +257,6 @@ def _sentence(error: Exception, address: WebAddress) -> str:
         if isinstance(cause, ConnectionRefusedError):
             return f"{where} refused the connection; nothing listens there."
     match error:
-        case httpx.ConnectTimeout():
-            return f"{where} did not answer within {CONNECT_SECONDS:g} s."
         case httpx.ConnectError():
             return f"{where} could not be reached."
         case httpx.RemoteProtocolError():

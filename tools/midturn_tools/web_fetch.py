@@ -41,7 +41,8 @@ _TIME_LIMIT_MARGIN = 5.0
 
 _DESCRIPTION = f"""Fetches one page with GET and returns its text. HTML comes as Markdown without \
 navigation, scripts and styles (with raw: as it was sent); other text (JSON, plain text, source \
-code, ...) as it is; anything else (pictures, PDF, archives) as a short note of type and size.
+code, ...) as it is; anything else (pictures, PDF, archives) as a short note of type and size. \
+Scripts of a page are not run.
 
 http stays http, https stays https. Redirects on the same host are followed, at most 5; one to \
 another host is not: the result names the new address.
@@ -247,7 +248,7 @@ def _window(request: _Request, found: Found, page: Page, shown: _Shown) -> ToolR
     end = _window_end(shown.text, start)
     notes = list(shown.notes)
     if whole == 0:
-        notes.append("The page has no text.")
+        notes.append("The page has no text. Scripts, which may build it, are not run.")
     elif start >= whole:
         notes.append(f"Offset {start} is past the end: the text has {whole:,} characters.")
     elif end < whole:
@@ -260,7 +261,7 @@ def _window(request: _Request, found: Found, page: Page, shown: _Shown) -> ToolR
         )
     if page.url != request.address.url:
         notes.append(f"The page was redirected to {page.url}.")
-    if found.age:
+    if found.age >= 1:
         notes.append(f"Kept from a fetch {found.age:.0f} s ago; fresh fetches anew.")
     parts = [shown.text[start:end], "\n".join(f"[{note}]" for note in notes)]
     count = end - start if start < whole else 0
