@@ -104,10 +104,12 @@ class Presenter(Protocol):
         *,
         ask_armed: bool,
         draft_empty: bool = True,
+        ask_reasoning: bool = False,
     ) -> LiveRegion:
         """The live region at a monotonic time; at most ``max_rows`` rows altogether.
 
         ``draft_empty`` decides what an unarmed question says: wait a moment, or press Tab (D41).
+        ``ask_reasoning``: the line for the reason of a no is open.
         """
         ...
 

@@ -88,8 +88,10 @@ class FakePresenter:
         *,
         ask_armed: bool,
         draft_empty: bool = True,
+        ask_reasoning: bool = False,
     ) -> LiveRegion:
-        keys = "[y/s/n/r]" if ask_armed else "[Tab]" if not draft_empty else "[...]"
+        waiting = "[Tab]" if not draft_empty else "[...]"
+        keys = "[reason]" if ask_reasoning else "[y/s/n/r]" if ask_armed else waiting
         spinner = "|/-\\"[int(now * 10) % 4]
         return LiveRegion(
             tail=self._tail[:width],

@@ -117,6 +117,8 @@ class AskView:
     """How many questions wait behind it."""
     armed: bool
     draft_empty: bool
+    reasoning: bool = False
+    """The reason of a no is being typed."""
 
 
 def ask_rows(view: AskView, look: Look, width: int, max_rows: int) -> list[Text]:
@@ -177,6 +179,8 @@ def _both_ends(rows: list[Text], room: int, theme: Theme) -> list[Text]:
 
 def _key_rows(view: AskView, look: Look, width: int, max_rows: int) -> list[Text]:
     theme = look.theme
+    if view.reasoning:
+        return [Text("Enter says no with this reason · Esc goes back", theme.dim)]
     if not view.armed:
         return [Text("wait…" if view.draft_empty else "Tab to answer", theme.dim)]
     rule = view.ask.session_rule

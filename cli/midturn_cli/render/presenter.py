@@ -155,6 +155,7 @@ class ScreenPresenter:
         *,
         ask_armed: bool,
         draft_empty: bool = True,
+        ask_reasoning: bool = False,
     ) -> LiveRegion:
         # The last column stays free: a full row would wrap when the window gets narrower.
         width = max(width - 1, 1)
@@ -164,7 +165,7 @@ class ScreenPresenter:
         queue = queue_rows(state, look.theme, width, len(state.queue))
         ask: list[Text] = []
         if state.asks:
-            view = AskView(state.asks[0], state.asks_waiting, ask_armed, draft_empty)
+            view = AskView(state.asks[0], state.asks_waiting, ask_armed, draft_empty, ask_reasoning)
             ask = ask_rows(view, look, width, max_rows - 1)
         status = self._status_rows(width)
         wanted = Heights(len(tail), len(tools), len(queue), len(ask), len(status))

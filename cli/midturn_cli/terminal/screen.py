@@ -81,6 +81,7 @@ class Screen:
             self._parts.clock(),
             ask_armed=self._parts.ask.armed,
             draft_empty=self._parts.draft.empty,
+            ask_reasoning=self._parts.ask.reasoning,
         )
 
     def show(self, region: LiveRegion) -> None:
