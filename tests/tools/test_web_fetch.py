@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 import socket
 import ssl
 import zlib
@@ -23,9 +24,17 @@ from midturn_core.tool import (
     ToolContext,
     ToolResult,
 )
-from midturn_tools.http import MAX_BODY, MAX_REDIRECTS, CheckedTransport, Network
+from midturn_tools._web_address import AddressRefusedError, parse_web_address
+from midturn_tools.http import (
+    MAX_BODY,
+    MAX_REDIRECTS,
+    CheckedTransport,
+    HttpFetcher,
+    Network,
+)
 from midturn_tools.url_guard import SsrfGuard
 from midturn_tools.web_fetch import MAX_CHARACTERS, WebFetchTool
+from tests.support.midturn_process import ROOT, midturn_environment, run_python
 from tests.support.tool_context import make_tool_context
 from tests.support.web_server import (
     Certificate,
@@ -243,7 +252,7 @@ async def test_a_redirect_inwards_is_refused_and_the_inner_server_sees_nothing(
     async with serving({"/secret": answer(b"secret")}) as inner, serving() as site:
         site.pages["/"] = redirect(inner.url("/secret"))
         error = error_of(await fetch(tool_for(site), site.url(), context))
-        assert inner.host in error
+        assert f"redirects to an address that is not followed: {inner.host} is refused" in error
         assert inner.connections == 0
 
 
@@ -339,6 +348,13 @@ async def test_a_dead_address_is_followed_by_the_next_checked_one(context: ToolC
         result = await fetch(tool_on(Network(names, network)), "http://a.example/", context)
     assert output_of(result) == "second"
     assert names.asked == ["a.example"]
+
+
+async def test_the_fetcher_itself_refuses_what_the_guard_refuses() -> None:
+    async with serving({"/": answer(b"secret")}) as site:
+        with pytest.raises(AddressRefusedError):
+            await HttpFetcher(SsrfGuard(), 30.0).fetch(parse_web_address(site.url()))
+        assert site.connections == 0
 
 
 def test_the_transport_still_goes_through_the_checked_backend() -> None:
@@ -576,12 +592,16 @@ async def test_a_cancelled_call_closes_its_connection(context: ToolContext) -> N
 async def test_equal_calls_at_once_share_one_request_and_one_may_stop(tmp_path: Path) -> None:
     signal, go = SignalSource(), asyncio.Event()
 
-    async def answer_later(_: Seen, writer: asyncio.StreamWriter) -> None:
-        await go.wait()
+    async def answer_later(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if seen.path != "/first":
+            await go.wait()
         writer.write(answer(b"shared"))
 
     async with serving(handler=answer_later) as site:
         tool = tool_for(site)
+        # Loads httpx, so that from here on every call gets to its request without a pause.
+        await fetch(tool, site.url("/first"), make_tool_context(tmp_path))
+        site.arrived.clear()
         contexts = [make_tool_context(tmp_path, signal=signal), *[make_tool_context(tmp_path)] * 3]
         running = [asyncio.create_task(fetch(tool, site.url("/#a"), each)) for each in contexts]
         await asyncio.wait_for(site.arrived.wait(), 30)
@@ -589,7 +609,7 @@ async def test_equal_calls_at_once_share_one_request_and_one_may_stop(tmp_path: 
         first = await asyncio.wait_for(running[0], 30)
         go.set()
         others = await asyncio.wait_for(asyncio.gather(*running[1:]), 30)
-        assert len(site.requests) == 1
+        assert [seen.path for seen in site.requests] == ["/first", "/"]
     assert first.stopped
     assert all(output_of(result).startswith("shared") for result in others)
 
@@ -605,6 +625,26 @@ async def test_a_page_is_kept_until_fresh_is_asked_for(context: ToolContext) -> 
 
 
 # What the tool says of itself
+
+
+def test_making_the_tool_loads_no_library_of_the_web() -> None:
+    script = (
+        "import sys, midturn_tools.web_fetch as w\n"
+        "from midturn_core.config import WebConfig\n"
+        "w.WebFetchTool(WebConfig()).validate({'url': 'https://example.com/'})\n"
+        "heavy = {'httpx', 'httpcore', 'selectolax', 'html_to_markdown', 'charset_normalizer'}\n"
+        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)\n"
+    )
+    done = run_python(["-c", script], environ=midturn_environment())
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_httpx_is_known_to_one_module_only() -> None:
+    sources = (ROOT / "tools").rglob("*.py")
+    users = [
+        path.name for path in sources if re.search(r"import (httpx|httpcore)\b", path.read_text())
+    ]
+    assert users == ["http.py"]
 
 
 def test_it_may_run_beside_others_and_stops_when_asked() -> None:

@@ -7,6 +7,7 @@ import zlib
 from midturn_tools._web_page import FetchError
 
 ACCEPTED = "gzip, deflate"
+_GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_BITS = 16 + zlib.MAX_WBITS
 
 
@@ -28,6 +29,7 @@ class BodyDecoder:
         else:
             raise FetchError(f"The server sent the encoding {encoding}, which was not asked for.")
         self._is_gzip = encoding in ("gzip", "x-gzip")
+        self._waiting = b""
         self._fed = False
 
     def feed(self, data: bytes, room: int) -> bytes:
@@ -38,6 +40,10 @@ class BodyDecoder:
         """
         if self._inflate is None:
             return data[:room]
+        data = self._waiting + data
+        if not self._fed and len(data) < len(_GZIP_MAGIC):
+            self._waiting = data
+            return b""
         try:
             return self._inflated(data, room)
         except zlib.error:
@@ -46,15 +52,16 @@ class BodyDecoder:
     @property
     def is_complete(self) -> bool:
         """Whether the data ended where the compression says it ends."""
-        return self._inflate is None or self._inflate.eof or not self._fed
+        return self._inflate is None or self._inflate.eof or not (self._fed or self._waiting)
 
     def _inflated(self, data: bytes, room: int) -> bytes:
-        decoded = self._first(data, room) if not self._fed else self._next(data, room)
-        # A gzip body may consist of several members, one after the other.
-        while self._is_gzip and self._rest() and len(decoded) < room:
-            data = self._rest()
+        decoded = self._next(data, room) if self._fed else self._first(data, room)
+        # A gzip body may consist of several members; what else follows is padding.
+        while self._is_gzip and len(decoded) < room and (rest := self._rest()):
+            if not _GZIP_MAGIC.startswith(rest[: len(_GZIP_MAGIC)]):
+                break
             self._inflate = zlib.decompressobj(_GZIP_BITS)
-            decoded += self._inflate.decompress(data, room - len(decoded))
+            decoded += self._inflate.decompress(rest, room - len(decoded))
         return decoded
 
     def _rest(self) -> bytes:
@@ -66,6 +73,7 @@ class BodyDecoder:
 
     def _first(self, data: bytes, room: int) -> bytes:
         self._fed = True
+        self._waiting = b""
         try:
             return self._next(data, room)
         except zlib.error:

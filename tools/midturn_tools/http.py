@@ -152,6 +152,7 @@ class HttpFetcher:
             raise FetchError(_sentence(error, address)) from error
 
     async def _follow(self, address: WebAddress) -> Answer:
+        self._guard.check(address)
         transport = CheckedTransport(self._guard, self._network)
         async with httpx.AsyncClient(
             transport=transport,
@@ -170,7 +171,6 @@ class HttpFetcher:
         raise FetchError(f"{address.host} redirects more than {MAX_REDIRECTS} times.")
 
     async def _step(self, client: httpx.AsyncClient, address: WebAddress) -> Page | WebAddress:
-        self._guard.check(address)
         async with client.stream("GET", _one_reading(address)) as response:
             if response.status_code in _REDIRECTS and "location" in response.headers:
                 hop = self._next_hop(address, response.headers["location"])
