@@ -7,6 +7,7 @@ is kept and handed to it in order.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import signal
 import sys
@@ -210,7 +211,7 @@ class _Repl:
 
 
 def _import_session() -> None:
-    pass
+    importlib.import_module("midturn_cli.session")
 
 
 def _presenter(launch: Launch) -> Presenter:

@@ -14,7 +14,7 @@ begins.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -43,10 +43,13 @@ LONG_LIST = 200
 LONGEST_LINE = 10_000
 LONGEST_BLOCK = 200_000
 """Characters; beyond them text is shown as it is: parsing could take any time."""
+PORTION = 40
+"""Lines of finished blocks that make a piece: what is rendered at once has a bounded cost."""
 COST_FACTOR = 5
 """The pause after a parse or a tail render, in multiples of what it took."""
-TAIL_SOURCE = 20_000
-"""Characters of the open block that the tail looks at."""
+TAIL_SOURCE = 8_000
+"""Characters of what is not final beyond which the tail shows only the end, as it is."""
+TAIL_END = 2_500
 
 Environment: TypeAlias = MutableMapping[str, Any]
 
@@ -204,10 +207,10 @@ class MarkdownStream:
             self._in_list = False
             self._gap = True
             done = done[1:]
-        if done:
-            tokens = tuple(token for block in done for token in block.tokens)
-            pieces.append(BlocksPiece(tokens, self._gap, _source(done, lines)))
-            self._gap = leaves_gap(done[-1].tokens[0])
+        for some in _in_portions(done):
+            tokens = tuple(token for block in some for token in block.tokens)
+            pieces.append(BlocksPiece(tokens, self._gap, _source(some, lines)))
+            self._gap = leaves_gap(some[-1].tokens[0])
         return pieces
 
     def _fence_step(self, opening: Token, cut: _Cut) -> list[MarkdownPiece]:
@@ -271,7 +274,7 @@ class MarkdownStream:
 
     def _tail_pieces(self, source: str) -> list[MarkdownPiece]:
         if len(source) > TAIL_SOURCE or _too_long(source):
-            return [PlainPiece(source[-TAIL_SOURCE // 8 :], self._gap)]
+            return [PlainPiece(source[-TAIL_END:], self._gap)]
         # A half line must not define a link for the rest of the answer.
         env: Environment = {"references": dict(self._env.get("references", {}))}
         try:
@@ -303,6 +306,15 @@ def _top_level(tokens: list[Token]) -> list[_Block]:
 
 def _start_line(opening: Token) -> int:
     return opening.map[0] if opening.map else 0
+
+
+def _in_portions(blocks: list[_Block]) -> Iterator[list[_Block]]:
+    """Neighbouring blocks together, as many as a frame has time to render."""
+    start = 0
+    for end, block in enumerate(blocks, 1):
+        if end == len(blocks) or block.end_line - _start_line(blocks[start].tokens[0]) >= PORTION:
+            yield blocks[start:end]
+            start = end
 
 
 def _source(blocks: list[_Block], lines: list[str]) -> str:

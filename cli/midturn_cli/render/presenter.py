@@ -130,10 +130,16 @@ class ScreenPresenter:
             entry = self._pending.pop()
             kept.appendleft(entry)
             rows += row_count(self._render(entry, width))
-        dropped = sum(row_count(self._render(entry, width)) for entry in self._pending)
+        dropped = sum(self._lines_of(entry, width) for entry in self._pending)
         if dropped:
             kept.appendleft(_Dropped(dropped))
         self._pending = kept
+
+    def _lines_of(self, entry: _Entry, width: int) -> int:
+        """How much is dropped; of an answer as it was written, since rendering it takes long."""
+        if isinstance(entry, _Answer):
+            return entry.piece.source.count("\n") + 1
+        return row_count(self._render(entry, width))
 
     def recent(self, width: int, rows: int) -> str:
         parts: deque[str] = deque()

@@ -1,4 +1,4 @@
-"""How much text one frame may carry, so that a slow terminal keeps echoing keys."""
+"""How much text one frame may carry, so that keys are echoed between frames."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _FIRST = 1 << 14
 
 
 class FrameBudget:
-    """Characters per frame: shrinks to what the terminal accepts in 40 ms, doubles otherwise."""
+    """Characters per frame: what is rendered and accepted by the terminal in about 40 ms."""
 
     def __init__(self) -> None:
         self.chars = _FIRST
 
     def record(self, written: int, seconds: float) -> None:
-        """A frame of ``written`` characters blocked for ``seconds``."""
+        """A frame of ``written`` characters kept the loop busy for ``seconds``."""
         if seconds > TARGET_SECONDS:
             self.chars = max(SMALLEST, int(written / seconds * TARGET_SECONDS))
-        else:
+        elif seconds < TARGET_SECONDS / 2:
             self.chars = min(LARGEST, self.chars * 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -148,7 +149,7 @@ class Writer:
     def _apply_waiting(self, presenter: Presenter) -> bool:
         applied = False
         while self._events:
-            event = self._events.popleft()
+            event = self._next_event()
             applied = True
             try:
                 if self._backlog and _is_interrupted(event):
@@ -159,6 +160,20 @@ class Writer:
                 self._plain.extend(_sentence_of(event))
                 self._tell(f"An event could not be shown ({describe(error)}).")
         return applied
+
+    def _next_event(self) -> UiEvent:
+        """The oldest event; neighbouring pieces of an answer are one, since each costs the same."""
+        # Imported here because this module is loaded long before the first event.
+        from midturn_core.events import TextDelta
+
+        event = self._events.popleft()
+        if not isinstance(event, TextDelta):
+            return event
+        texts = [event.text]
+        while self._events and isinstance(following := self._events[0], TextDelta):
+            texts.append(following.text)
+            self._events.popleft()
+        return TextDelta("".join(texts))
 
     def _look(self, presenter: Presenter) -> bool:
         try:
@@ -176,6 +191,7 @@ class Writer:
     def _commit(self, presenter: Presenter, *, budget: int | None) -> bool:
         plain = "".join(f"{line}\n" for line in self._plain)
         self._plain.clear()
+        started = time.perf_counter()
         try:
             text = presenter.take_committed(self._target.columns, budget)
             # The blocks just taken may have left the live region.
@@ -186,7 +202,8 @@ class Writer:
             self._tell(f"A block could not be drawn ({describe(error)}).")
         if not plain and not text:
             return False
-        self._budget.record(len(text), self._target.commit(plain + text))
+        self._target.commit(plain + text)
+        self._budget.record(len(text), time.perf_counter() - started)
         return True
 
     def _has_committed(self, presenter: Presenter) -> bool:

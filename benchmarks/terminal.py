@@ -1,0 +1,215 @@
+"""How live the input line is while an answer streams, and what that costs.
+
+Everything is measured in one run, on pseudo-terminals, with the real command against a scripted
+service on loopback. The yardstick is a bare prompt_toolkit prompt that does nothing but echo: a
+ratio to it says the same on a slow and on a fast machine. Typed are letters that occur in no
+output; a key's latency is the time until the terminal has received its letter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in ("cli", "core", "tools"))]
+
+from tests.support.live_midturn import GLYPH, LiveMidturn, Start  # noqa: E402
+from tests.support.messages_script import RawBytes, Reply, Says  # noqa: E402
+from tests.support.messages_server import MessagesServer  # noqa: E402
+from tests.support.midturn_process import midturn_environment  # noqa: E402
+from tests.support.pty_harness import Flicker, Latency, PtySession  # noqa: E402
+
+BARE_PROMPT = 'from prompt_toolkit import PromptSession; PromptSession("› ").prompt()'
+READING = 0.01
+"""Seconds between tokens as a service streams them; 0 sends as fast as they are taken."""
+KEY_SECONDS = 0.04
+QUIET_SECONDS = 10.0
+WORDS = ("stream ", "goes ", "on ", "and ", "on, ") * 8
+ROW = ("{:03} ", "this ", *WORDS, "to ", "its ", "end", ".\n\n")
+NUMBERS = 1000
+"""Rows are numbered, and after so many the numbers begin again."""
+ROUNDS = 500
+TOKENS_PER_CHUNK = 46
+"""How many tokens one network chunk of the flood holds."""
+UNSEEN = Flicker(0, 0, 0, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What streaming took while no key was pressed."""
+
+    seconds: float
+    cpu_seconds: float
+    tokens: int
+    bytes: int
+    flicker: Flicker
+    """Of all moments at which a terminal could paint."""
+    torn: Flicker
+    """Of those outside a synchronized frame."""
+
+    @property
+    def cpu_percent(self) -> float:
+        return 100 * self.cpu_seconds / self.seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keys", type=int, default=100, help="keys per measurement")
+    parser.add_argument("--serve", type=float, metavar="PACE", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve is not None:
+        serve(arguments.serve)
+        return
+    with isolated_home():
+        report(arguments.keys)
+
+
+def report(keys: int) -> None:
+    bare = bare_echo(keys)
+    idle = idle_cost()
+    with streaming(READING) as live:
+        reading_echo, reading = live.echo(keys, KEY_SECONDS), cost(live)
+    with streaming(0.0) as live:
+        flood_echo, flood = live.echo(keys, KEY_SECONDS), cost(live, looking=False)
+    print_echo("bare prompt_toolkit prompt", bare, bare)
+    print_echo(f"midturn, {rate(reading)}", reading_echo, bare)
+    print_echo(f"midturn, {rate(flood)}", flood_echo, bare)
+    print_cost(f"CPU, {rate(reading)}", f"{reading.cpu_percent:.1f} % of a core", "<= 15 %")
+    print_cost("bytes per token", f"{reading.bytes / reading.tokens:.1f}", "<= 40")
+    print_cost("prompt missing when painted", share(reading.flicker), "<= 2 %")
+    print_cost("prompt missing outside frames", share(reading.torn), "0 %")
+    print_cost("idle", f"{idle.bytes} bytes, CPU {idle.cpu_percent:.2f} %", "0 bytes, < 1 %")
+
+
+def print_echo(name: str, echo: Latency, bare: Latency) -> None:
+    p50, p95 = echo.p50_ms / bare.p50_ms, echo.p95_ms / bare.p95_ms
+    keys = echo.count + echo.missed
+    print(
+        f"{name:32} echo p50 {echo.p50_ms:6.1f} ms = {p50:4.1f}x"
+        f"   p95 {echo.p95_ms:6.1f} ms = {p95:4.1f}x   missed {echo.missed} of {keys}"
+    )
+
+
+def print_cost(name: str, value: str, target: str) -> None:
+    print(f"{name:32} {value:28} (target: {target})")
+
+
+def rate(cost: Cost) -> str:
+    return f"{cost.tokens / cost.seconds:,.0f} tokens/s"
+
+
+def share(flicker: Flicker) -> str:
+    return f"{100 * flicker.missing / max(1, flicker.boundaries):.2f} % of {flicker.boundaries}"
+
+
+def bare_echo(keys: int) -> Latency:
+    with PtySession([sys.executable, "-c", BARE_PROMPT]) as session:
+        session.wait(GLYPH, timeout=60)
+        return session.echo(keys, KEY_SECONDS)
+
+
+def idle_cost() -> Cost:
+    with session_on("http://127.0.0.1:1") as live:
+        live.see("default")
+        live.wait_idle(quiet=1.0)
+        return cost(live)
+
+
+def cost(live: LiveMidturn, *, looking: bool = True) -> Cost:
+    """Of the next seconds; ``looking`` is for output that can be replayed in a short time."""
+    live.wait_idle(quiet=0.02, timeout=0.1)
+    start, cpu, began = live.mark(), live.cpu_seconds(), time.perf_counter()
+    time.sleep(QUIET_SECONDS)
+    seconds, used, end = time.perf_counter() - began, live.cpu_seconds() - cpu, live.mark()
+    return Cost(
+        seconds=seconds,
+        cpu_seconds=used,
+        tokens=len(ROW) * rows_in(bytes(live.log.data[start:end])),
+        bytes=end - start,
+        flicker=live.flicker(GLYPH, start, end) if looking else UNSEEN,
+        torn=live.flicker(GLYPH, start, end, honour_sync=True) if looking else UNSEEN,
+    )
+
+
+def rows_in(data: bytes) -> int:
+    """How many rows of the stream were shown in these bytes; repainted ones count once."""
+    shown = 0
+    numbers = [int(number) for number in re.findall(rb"\b(\d{3}) this", data)]
+    newest = numbers[0] if numbers else 0
+    for number in numbers:
+        ahead = (number - newest) % NUMBERS
+        if ahead < NUMBERS // 2:
+            shown, newest = shown + ahead, number
+    return shown
+
+
+@contextmanager
+def streaming(pace: float) -> Generator[LiveMidturn]:
+    """A session in the middle of an answer that outlasts every measurement."""
+    command = [sys.executable, __file__, "--serve", str(pace)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin is not None and server.stdout is not None
+        try:
+            with session_on(server.stdout.readline().strip()) as live:
+                live.enter("go")
+                live.wait("001 .*this", timeout=60)
+                yield live
+        finally:
+            server.stdin.close()
+
+
+@contextmanager
+def session_on(address: str) -> Generator[LiveMidturn]:
+    environ = midturn_environment(ANTHROPIC_BASE_URL=address, ANTHROPIC_API_KEY="none")
+    with tempfile.TemporaryDirectory() as folder:
+        live = LiveMidturn(Path(folder), Start(cols=100, rows=30), environ)
+        with live:
+            live.see(GLYPH)
+            yield live
+
+
+def serve(pace: float) -> None:
+    """Be the service, in a process of its own, until standard input ends."""
+    tokens = [piece.format(row) for row in range(NUMBERS) for piece in ROW]
+    size = 1 if pace else TOKENS_PER_CHUNK
+    chunks = [
+        RawBytes(b"".join(map(delta, tokens[start : start + size])))
+        for start in range(0, len(tokens), size)
+    ]
+    with MessagesServer(Reply(Says("It begins.\n\n", *chunks * ROUNDS), pace=pace)) as server:
+        print(server.url, flush=True)
+        sys.stdin.read()
+
+
+def delta(token: str) -> bytes:
+    """One event of the stream; the text block it belongs to is the first."""
+    text = {"type": "text_delta", "text": token}
+    event = {"type": "content_block_delta", "index": 0, "delta": text}
+    return f"event: content_block_delta\ndata: {json.dumps(event)}\n\n".encode()
+
+
+@contextmanager
+def isolated_home() -> Generator[None]:
+    with tempfile.TemporaryDirectory() as home:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("MIDTURN_", "ANTHROPIC_"))}
+        folders = {name: home for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")}
+        os.environ.clear()
+        os.environ.update(kept, **folders, NO_PROXY="127.0.0.1")
+        yield
+
+
+if __name__ == "__main__":
+    main()
