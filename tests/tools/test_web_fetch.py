@@ -384,7 +384,7 @@ async def test_host_sni_and_certificate_keep_the_name(
     ("host", "trusted", "words"),
     [
         ("other.example", True, "certificate of other.example:443 is not valid: Hostname mismatch"),
-        ("docs.example", False, "certificate of docs.example:443 is not valid: self-signed"),
+        ("docs.example", False, "certificate of docs.example:443 is not valid: self"),
     ],
 )
 async def test_a_certificate_that_is_not_valid_is_one_clear_sentence(
