@@ -16,7 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
 BASELINE = "import asyncio, prompt_toolkit"
 LETTER = "ž"
 DEADLINE = 60.0
@@ -63,9 +65,10 @@ def wait_for(descriptor: int, needle: bytes) -> None:
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """Ours, but with bytecode: without it the figures are those of the compiler."""
+    """Ours with this tree, and with bytecode: without it the figures are those of the compiler."""
     kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "TERM": "xterm-256color", **extra}
+    folders = os.pathsep.join(str(ROOT / name) for name in ("cli", "core", "tools"))
+    return {**kept, "TERM": "xterm-256color", "PYTHONPATH": folders, **extra}
 
 
 def main() -> None:

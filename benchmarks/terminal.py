@@ -28,7 +28,8 @@ from tests.support.live_midturn import GLYPH, LiveMidturn, Start  # noqa: E402
 from tests.support.messages_script import RawBytes, Reply, Says  # noqa: E402
 from tests.support.messages_server import MessagesServer  # noqa: E402
 from tests.support.midturn_process import midturn_environment  # noqa: E402
-from tests.support.pty_harness import Flicker, Latency, PtySession  # noqa: E402
+from tests.support.pty_harness import PtySession  # noqa: E402
+from tests.support.terminal_log import Flicker, Latency  # noqa: E402
 
 BARE_PROMPT = 'from prompt_toolkit import PromptSession; PromptSession("› ").prompt()'
 READING = 0.01
