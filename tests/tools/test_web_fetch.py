@@ -351,10 +351,13 @@ async def test_a_dead_address_is_followed_by_the_next_checked_one(context: ToolC
 
 
 async def test_the_fetcher_itself_refuses_what_the_guard_refuses() -> None:
-    async with serving({"/": answer(b"secret")}) as site:
+    names, network = Names({"a.example": [[PUBLIC]], "localhost": [[PUBLIC]]}), Detour({})
+    fetcher = HttpFetcher(SsrfGuard(), 30.0, Network(names, network))
+    for url in ("http://127.0.0.1/", "http://a.example:22/", "http://localhost/"):
         with pytest.raises(AddressRefusedError):
-            await HttpFetcher(SsrfGuard(), 30.0).fetch(parse_web_address(site.url()))
-        assert site.connections == 0
+            await fetcher.fetch(parse_web_address(url))
+    assert not names.asked
+    assert not network.dialled
 
 
 def test_the_transport_still_goes_through_the_checked_backend() -> None:
