@@ -135,7 +135,7 @@ def test_after_an_interrupt_what_waits_is_held_and_one_key_sends_it(tmp_path: Pa
         live.see("all three at last")
         _, second = server.wait_for_requests(2)
         assert words_in(second) == [typed("alpha"), typed("beta"), typed("gamma")]
-        live.see_not("queue ")
+        live.see_nothing_waiting()
 
 
 def test_a_prompt_after_an_interrupt_does_not_take_the_held_lines_along(tmp_path: Path) -> None:

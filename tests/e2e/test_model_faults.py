@@ -84,6 +84,34 @@ def test_a_service_that_stays_busy_ends_the_turn_and_nothing_has_to_be_typed_aga
         live.see(rf"^{GLYPH} *$")
         assert len(server.requests) == 6
 
+        server.always(Reply(Says("at last")))
+        live.enter("/retry")
+        live.see("at last")
+        again = server.requests[-1]
+        assert said_in(again) == [typed("hello")]
+        assert len(again.messages) == 1
+
+
+def test_a_retry_in_the_middle_of_a_turn_runs_no_tool_twice(tmp_path: Path) -> None:
+    """D46: the failed step is sent again, with the results of the steps before it."""
+    counter = tmp_path / "runs.txt"
+    start = Start(["--permission-mode", "yolo"])
+    with (
+        MessagesServer(
+            Reply(Calls("Bash", {"command": "echo run >> runs.txt"})),
+            Failure(400, "invalid_request_error", "not now"),
+            Reply(Says("finished")),
+        ) as server,
+        live_midturn(server, tmp_path, start) as live,
+    ):
+        live.enter("run it")
+        live.see("Failed after")
+        live.enter("/retry")
+        live.see("finished")
+        _, second, third = server.wait_for_requests(3)
+        assert second.messages == third.messages
+        assert counter.read_text(encoding="utf-8") == "run\n"
+
 
 def test_lines_typed_before_a_failure_are_held(tmp_path: Path) -> None:
     latch = Latch()

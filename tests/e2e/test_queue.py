@@ -46,7 +46,7 @@ def test_a_line_typed_while_the_answer_streams_is_pending_at_once_and_goes_on_wi
         assert said_in(second) == [typed("and the tests?")]
         assert times_said("and the tests?", second) == 1
         assert [message["role"] for message in second.messages] == ["user", "assistant", "user"]
-        assert live.see_not("queue ")
+        live.see_nothing_waiting()
         assert live.see_anywhere(r"❯ and the tests\?\n  NEXT · the turn goes on")
 
 
@@ -242,7 +242,7 @@ def test_later_lines_leave_one_by_one_each_a_turn_of_its_own(tmp_path: Path) -> 
         _, second, third = server.wait_for_requests(3)
         assert said_in(second) == [typed("one for later")]
         assert said_in(third) == [typed("two for later")]
-        live.see_not("queue ")
+        live.see_nothing_waiting()
 
 
 def test_a_shell_line_typed_while_busy_runs_after_the_turn_and_reaches_no_request(

@@ -133,6 +133,10 @@ class LiveMidturn(PtySession):
             lambda shown: shown.text.count(text) >= count,
         )
 
+    def see_nothing_waiting(self) -> Rendered:
+        """Wait until the status row counts no queued input."""
+        return self.see_not(r" · queue \d")
+
     def see_idle(self) -> Rendered:
         """Wait until nothing runs: only the input line and the status row move."""
         return self.see_not(r"^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] ")
