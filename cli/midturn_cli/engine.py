@@ -268,6 +268,8 @@ class Engine:
         self.gate.close()
         await self.dispatcher.close()
         await self.model.close()
+        if self.launch.demo:
+            await self.demo_site.close()
         self.session.close()
         close_log()
 

@@ -7,6 +7,7 @@ monitor, hooks, filters of the repository, fetching.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ _SETTINGS = (
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
     ("core.quotePath", "false"),
+    ("diff.autoRefreshIndex", "false"),
     ("core.pager", "cat"),
     ("safe.bareRepository", "explicit"),
 )
@@ -44,6 +46,9 @@ _DIFF = (
     "--dst-prefix=b/",
     "--relative",
 )
+_TOUCHED_ONLY = re.compile(r"^diff --git .*\n(?=diff --git |\Z)", re.MULTILINE)
+"""A file of another time stamp and the same content: without refreshing the index, which would
+write to the repository, git names it."""
 _FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
 
 
@@ -95,7 +100,8 @@ async def find_folder_changes(folder: Path, signal: Signal) -> FolderChanges:
         "-z", "--", ".",
     )  # fmt: skip
     untracked = names.output.split("\0")[:-1]
-    return FolderChanges(diff.output, tuple(untracked), diff.cut or names.cut)
+    shown = _TOUCHED_ONLY.sub("", diff.output)
+    return FolderChanges(shown, tuple(untracked), diff.cut or names.cut)
 
 
 @dataclass(frozen=True, slots=True)
