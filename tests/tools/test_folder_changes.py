@@ -63,7 +63,10 @@ async def test_outside_of_a_repository_it_says_so(tmp_path: Path) -> None:
 
 
 async def test_without_git_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("midturn_tools.folder_changes.find_program", lambda name, folder: None)
+    def find_nothing(name: str, folder: Path) -> None:
+        return None
+
+    monkeypatch.setattr("midturn_tools.folder_changes.find_program", find_nothing)
     with pytest.raises(NoRepositoryError, match="git is not installed"):
         await find_folder_changes(tmp_path, Signal())
 

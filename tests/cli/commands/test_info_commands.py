@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from midturn_cli.commands.all_commands import all_commands
+from midturn_cli.commands.command import Command
 from midturn_cli.commands.context_command import estimate
 from midturn_cli.commands.help_command import KEYS, TIERS
 from midturn_cli.commands.info_commands import first_sentence
@@ -35,7 +36,7 @@ async def test_status_names_session_folder_files_and_what_waits(tmp_path: Path) 
         kit.submit("/status")
         status = {name: value for name, (value,) in cells(kit, "Status").items()}
         assert status["session"] == kit.engine.session.id
-        assert status["folder"] == str(tmp_path.resolve())
+        assert status["folder"] == str(kit.engine.workspace)
         assert status["state"] == "at work"
         assert status["queue"] == "1 NEXT"
         assert status["parallel"] == "on, max 8, per batch 2"
@@ -45,18 +46,23 @@ async def test_status_names_session_folder_files_and_what_waits(tmp_path: Path) 
         await busy.finish()
 
 
-async def test_cost_shows_tokens_by_kind_and_money_only_with_prices(tmp_path: Path) -> None:
-    for toml, money in (("", "no money is shown"), (PRICED, "0.0003 at your prices of m")):
-        model = ScriptedModel(text("ok"))
-        launch = make_launch(tmp_path, toml, demo=False)
-        async with open_session(launch, lambda _, model=model: model) as kit:
-            await kit.run("hello")
-            await kit.run("/cost")
-            tokens = cells(kit, "Tokens of this session")
-            assert tokens["input"] == ("100",)
-            assert tokens["output"] == ("10",)
-            assert tokens["all"] == ("110",)
-            assert money in kit.said
+@pytest.mark.parametrize(
+    ("toml", "money"),
+    [("", "no money is shown"), (PRICED, "0.0003 at your prices of m")],
+    ids=["without prices", "with prices"],
+)
+async def test_cost_shows_tokens_by_kind_and_money_only_with_prices(
+    toml: str, money: str, tmp_path: Path
+) -> None:
+    launch = make_launch(tmp_path, toml, demo=False)
+    async with open_session(launch, lambda _: ScriptedModel(text("ok"))) as kit:
+        await kit.run("hello")
+        await kit.run("/cost")
+        tokens = cells(kit, "Tokens of this session")
+        assert tokens["input"] == ("100",)
+        assert tokens["output"] == ("10",)
+        assert tokens["all"] == ("110",)
+        assert money in kit.said
 
 
 async def test_context_marks_every_estimate(tmp_path: Path) -> None:
@@ -143,8 +149,8 @@ async def test_help_lists_commands_keys_tiers_and_prefixes(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("command", all_commands(), ids=lambda command: command.name)
-async def test_help_explains_each_command(command: object, tmp_path: Path) -> None:
-    name = getattr(command, "name", "")
+async def test_help_explains_each_command(command: Command, tmp_path: Path) -> None:
+    name = command.name
     async with open_session(make_launch(tmp_path)) as kit:
         await kit.run(f"/help {name}")
         await kit.run(f"/help /{name}")

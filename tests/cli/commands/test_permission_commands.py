@@ -38,7 +38,7 @@ def bash(command: str) -> list[Step]:
 async def test_mode_shows_and_sets_at_once(tmp_path: Path) -> None:
     async with open_session(make_launch(tmp_path)) as kit:
         await kit.run("/mode")
-        assert ("→", "default") == kit.of(CommandTable)[-1].rows[0][:2]
+        assert kit.of(CommandTable)[-1].rows[0][:2] == ("→", "default")
         for mode in PermissionMode:
             await kit.run(f"/mode {mode.value}")
             assert kit.engine.authorizer.mode is mode
