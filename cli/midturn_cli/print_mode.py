@@ -63,7 +63,9 @@ class _PrintMode:
         engine = Engine(self._launch, FrontEnd(emit, DenyingAskHandler(NOBODY)))
         interrupt = InterruptCoordinator(new_id("turn"))
         self._handle_signals(interrupt)
-        for warning in (*self._launch.loaded.warnings, *engine.rule_warnings(), engine.log_warning):
+        resumed = engine.resumed.warnings if engine.resumed else ()
+        given = (*self._launch.loaded.warnings, *engine.rule_warnings(), engine.log_warning)
+        for warning in (*given, *resumed):
             if warning:
                 _complain(f"warning: {warning}")
         prompt = QueuedInput(self._launch.prompt, engine.context_id)
