@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.ui_events import UiEvent
 from midturn_core.queue.types import QueuedInputPriority
 
@@ -102,15 +103,9 @@ class Presenter(Protocol):
         max_rows: int,
         now: float,
         *,
-        ask_armed: bool,
-        draft_empty: bool = True,
-        ask_reasoning: bool = False,
+        keyboard: AskKeyboard = AskKeyboard.NOT_YET,
     ) -> LiveRegion:
-        """The live region at a monotonic time; at most ``max_rows`` rows altogether.
-
-        ``draft_empty`` decides what an unarmed question says: wait a moment, or press Tab (D41).
-        ``ask_reasoning``: the line for the reason of a no is open.
-        """
+        """The live region at a monotonic time; at most ``max_rows`` rows altogether."""
         ...
 
     @property

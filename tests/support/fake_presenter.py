@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.ports import LiveRegion
 from midturn_cli.ui_events import CommandOutput, UiEvent
 from midturn_core.events import (
@@ -15,6 +16,13 @@ from midturn_core.events import (
     TurnEnded,
     TurnStarted,
 )
+
+KEY_HINTS = {
+    AskKeyboard.NOT_YET: "[...]",
+    AskKeyboard.NEEDS_TAB: "[Tab]",
+    AskKeyboard.ARMED: "[y/s/n/r]",
+    AskKeyboard.REASONING: "[reason]",
+}
 
 
 @dataclass(slots=True)
@@ -86,12 +94,9 @@ class FakePresenter:
         max_rows: int,
         now: float,
         *,
-        ask_armed: bool,
-        draft_empty: bool = True,
-        ask_reasoning: bool = False,
+        keyboard: AskKeyboard = AskKeyboard.NOT_YET,
     ) -> LiveRegion:
-        waiting = "[Tab]" if not draft_empty else "[...]"
-        keys = "[reason]" if ask_reasoning else "[y/s/n/r]" if ask_armed else waiting
+        keys = KEY_HINTS[keyboard]
         spinner = "|/-\\"[int(now * 10) % 4]
         return LiveRegion(
             tail=self._tail[:width],

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.render.block_rows import Look, wrap_hard_lines
 from midturn_cli.render.call_rows import detail_rows, live_call_row, spinner
 from midturn_cli.render.cells import cell_width, cut
@@ -108,6 +109,13 @@ def queue_rows(state: UiState, theme: Theme, width: int, max_rows: int) -> list[
     return rows[:max_rows] if max_rows > 0 else []
 
 
+_UNARMED = {
+    AskKeyboard.NOT_YET: "wait…",
+    AskKeyboard.NEEDS_TAB: "Tab to answer",
+    AskKeyboard.REASONING: "Enter says no with this reason · Esc goes back",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class AskView:
     """A question and what decides how it looks."""
@@ -115,10 +123,7 @@ class AskView:
     ask: Ask
     waiting: int
     """How many questions wait behind it."""
-    armed: bool
-    draft_empty: bool
-    reasoning: bool = False
-    """The reason of a no is being typed."""
+    keyboard: AskKeyboard
 
 
 def ask_rows(view: AskView, look: Look, width: int, max_rows: int) -> list[Text]:
@@ -179,10 +184,8 @@ def _both_ends(rows: list[Text], room: int, theme: Theme) -> list[Text]:
 
 def _key_rows(view: AskView, look: Look, width: int, max_rows: int) -> list[Text]:
     theme = look.theme
-    if view.reasoning:
-        return [Text("Enter says no with this reason · Esc goes back", theme.dim)]
-    if not view.armed:
-        return [Text("wait…" if view.draft_empty else "Tab to answer", theme.dim)]
+    if view.keyboard is not AskKeyboard.ARMED:
+        return [Text(_UNARMED[view.keyboard], theme.dim)]
     rule = view.ask.session_rule
     session = f" · s this session (allows {rule})" if rule else ""
     long = Text(f"y once{session} · n no · r no, with a reason", "bold")

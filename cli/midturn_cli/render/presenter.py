@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.ports import LiveRegion
 from midturn_cli.render.block_rows import Look, RowBlock, needs_gap, render_block
 from midturn_cli.render.blocks import AnswerEnd, AnswerText, Block, OutputBlock
@@ -159,9 +160,7 @@ class ScreenPresenter:
         max_rows: int,
         now: float,
         *,
-        ask_armed: bool,
-        draft_empty: bool = True,
-        ask_reasoning: bool = False,
+        keyboard: AskKeyboard = AskKeyboard.NOT_YET,
     ) -> LiveRegion:
         # The last column stays free: a full row would wrap when the window gets narrower.
         width = max(width - 1, 1)
@@ -171,7 +170,7 @@ class ScreenPresenter:
         queue = queue_rows(state, look.theme, width, len(state.queue))
         ask: list[Text] = []
         if state.asks:
-            view = AskView(state.asks[0], state.asks_waiting, ask_armed, draft_empty, ask_reasoning)
+            view = AskView(state.asks[0], state.asks_waiting, keyboard)
             ask = ask_rows(view, look, width, max_rows - 1)
         status = self._status_rows(width)
         wanted = Heights(len(tail), len(tools), len(queue), len(ask), len(status))

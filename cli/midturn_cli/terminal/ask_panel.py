@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.terminal.timers import CallLater, Timer
 
 if TYPE_CHECKING:
@@ -98,6 +99,15 @@ class TerminalAskHandler:
         if question is None or not self.open or question.reasoning:
             return False
         return question.focused or (self._context.draft_empty() and self._quiet_left() <= 0)
+
+    @property
+    def keyboard(self) -> AskKeyboard:
+        """For the screen: what keys would do now."""
+        if self.reasoning:
+            return AskKeyboard.REASONING
+        if self.armed:
+            return AskKeyboard.ARMED
+        return AskKeyboard.NOT_YET if self._context.draft_empty() else AskKeyboard.NEEDS_TAB
 
     @property
     def guarded(self) -> bool:

@@ -79,9 +79,7 @@ class Screen:
             self.columns,
             parts_room(self._parts.model),
             self._parts.clock(),
-            ask_armed=self._parts.ask.armed,
-            draft_empty=self._parts.draft.empty,
-            ask_reasoning=self._parts.ask.reasoning,
+            keyboard=self._parts.ask.keyboard,
         )
 
     def show(self, region: LiveRegion) -> None:

@@ -5,6 +5,7 @@ import random
 import pytest
 from rich.cells import cell_len
 
+from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.ports import LiveRegion, Presenter
 from midturn_cli.render.canvas import ColorSystem
 from midturn_cli.render.clean import clean
@@ -102,14 +103,14 @@ def screen(*events: UiEvent, width: int = 80) -> str:
 
 
 def live(
-    *events: UiEvent, width: int = 80, rows: int = 24, armed: bool = False, empty: bool = True
+    *events: UiEvent, width: int = 80, rows: int = 24, keyboard: AskKeyboard = AskKeyboard.NOT_YET
 ) -> LiveRegion:
     subject, clock = presenter()
     subject.apply(turn_started())
     for event in events:
         subject.apply(event)
     subject.take_committed(width)
-    return subject.live(width, rows, clock.now, ask_armed=armed, draft_empty=empty)
+    return subject.live(width, rows, clock.now, keyboard=keyboard)
 
 
 def height(region: LiveRegion) -> int:
@@ -383,7 +384,7 @@ def test_running_calls_spin_and_show_time_and_progress() -> None:
         subject.apply(event)
     assert subject.animated
     clock.now = 1.25
-    rows = subject.live(80, 20, clock.now, ask_armed=False).tools.split("\n")
+    rows = subject.live(80, 20, clock.now).tools.split("\n")
     assert rows == [
         "⠹ [1/3] Read: src/0.py 1.2s · half done",
         "? [2/3] Read: src/1.py asks you",
@@ -394,7 +395,7 @@ def test_running_calls_spin_and_show_time_and_progress() -> None:
 def test_a_spinner_changes_at_least_four_times_a_second_in_one_cell() -> None:
     subject, _ = presenter()
     subject.apply(StepStarted(1))
-    glyphs = [subject.live(80, 20, tick / 4, ask_armed=False).tools[0] for tick in range(8)]
+    glyphs = [subject.live(80, 20, tick / 4).tools[0] for tick in range(8)]
     assert all(a != b for a, b in zip(glyphs, glyphs[1:], strict=False))
     assert {cell_len(glyph) for glyph in glyphs} == {1}
 
@@ -445,7 +446,7 @@ def test_only_the_last_three_waiting_lines_are_shown() -> None:
 
 def test_a_question_shows_everything_and_how_to_answer_when_armed() -> None:
     question = ask("git push origin main", index=1, count=3, rule="Bash(git push:*)")
-    region = live(AskRequested(question), armed=True)
+    region = live(AskRequested(question), keyboard=AskKeyboard.ARMED)
     assert region.ask.split("\n") == [
         "? Bash: git push origin main  (2 of 3)",
         "│ git push origin main",
@@ -454,9 +455,16 @@ def test_a_question_shows_everything_and_how_to_answer_when_armed() -> None:
     ]
 
 
-@pytest.mark.parametrize(("empty", "words"), [(True, "wait…"), (False, "Tab to answer")])
-def test_an_unarmed_question_says_what_to_do(empty: bool, words: str) -> None:
-    region = live(AskRequested(ask()), empty=empty)
+@pytest.mark.parametrize(
+    ("keyboard", "words"),
+    [
+        (AskKeyboard.NOT_YET, "wait…"),
+        (AskKeyboard.NEEDS_TAB, "Tab to answer"),
+        (AskKeyboard.REASONING, "Enter says no with this reason · Esc goes back"),
+    ],
+)
+def test_an_unarmed_question_says_what_to_do(keyboard: AskKeyboard, words: str) -> None:
+    region = live(AskRequested(ask()), keyboard=keyboard)
     assert region.ask.split("\n")[-1] == words
     assert "y once" not in region.ask
 
@@ -464,18 +472,18 @@ def test_an_unarmed_question_says_what_to_do(empty: bool, words: str) -> None:
 def test_while_the_reason_is_typed_the_question_says_what_enter_and_esc_do() -> None:
     subject, clock = presenter()
     subject.apply(AskRequested(ask()))
-    region = subject.live(80, 20, clock.now, ask_armed=False, ask_reasoning=True)
+    region = subject.live(80, 20, clock.now, keyboard=AskKeyboard.REASONING)
     assert region.ask.split("\n")[-1] == "Enter says no with this reason · Esc goes back"
 
 
 def test_a_session_answer_is_only_offered_with_a_rule() -> None:
-    region = live(AskRequested(ask()), armed=True)
+    region = live(AskRequested(ask()), keyboard=AskKeyboard.ARMED)
     assert region.ask.split("\n")[-1] == "y once · n no · r no, with a reason"
 
 
 def test_a_long_command_is_cut_visibly_and_keeps_its_end() -> None:
     body = "\n".join(f"echo {i}" for i in range(500)) + "\nrm -rf ~"
-    region = live(AskRequested(ask(body)), armed=True, rows=12)
+    region = live(AskRequested(ask(body)), keyboard=AskKeyboard.ARMED, rows=12)
     assert "rows not shown" in region.ask
     assert "rm -rf ~" in region.ask
     assert height(region) <= 12
@@ -521,8 +529,8 @@ def busy_events() -> list[UiEvent]:
 @pytest.mark.parametrize("width", [1, 2, 5, 10, 20, 40, 80, 200])
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 5, 8, 12, 30])
 def test_the_live_region_fits_into_every_window(width: int, rows: int) -> None:
-    for armed in (True, False):
-        region = live(*busy_events(), width=width, rows=rows, armed=armed)
+    for keyboard in AskKeyboard:
+        region = live(*busy_events(), width=width, rows=rows, keyboard=keyboard)
         assert height(region) <= rows
         if width >= 20:
             assert all(cell_len(r) < width for part in parts(region) for r in part.split("\n"))
@@ -558,7 +566,7 @@ def test_the_tail_is_asked_for_again_until_it_shows_all_text() -> None:
     assert subject.animated
     tail = ""
     while subject.animated:
-        tail = subject.live(80, 20, clock.now, ask_armed=False).tail
+        tail = subject.live(80, 20, clock.now).tail
     assert tail == "word"
 
 
@@ -616,7 +624,9 @@ def test_no_foreign_text_acts_on_the_terminal(
     subject, clock = presenter(color_system)
     for index, event in enumerate(hostile_events(case.text)):
         subject.apply(event)
-        region = subject.live(60, 20, clock.now, ask_armed=index % 2 == 0)
+        region = subject.live(
+            60, 20, clock.now, keyboard=[AskKeyboard.NOT_YET, AskKeyboard.ARMED][index % 2]
+        )
         assert acts_on_terminal("\n".join(parts(region))) == []
         text = subject.take_committed(60)
         assert acts_on_terminal(text) == []

@@ -38,6 +38,7 @@ def calls(text: str) -> list[list[tuple[str, object]]]:
     [
         ("read a.py and b.py", [[("Read", "a.py"), ("Read", "b.py")]]),
         ("Please read a.py, b.py, and c.py.", [[("Read", n) for n in ("a.py", "b.py", "c.py")]]),
+        ('read @a.py and @"b c.py"', [[("Read", "a.py"), ("Read", "b c.py")]]),
         ("stop, please read a.py", [[("Read", "a.py")]]),
         ("read a.py and find needle", [[("Read", "a.py"), ("Grep", "needle")]]),
         ("find TODO in core", [[("Grep", "TODO")]]),

@@ -246,8 +246,9 @@ def _list_of(text: str) -> list[str]:
 
 
 def _bare(word: str) -> str:
-    """Without the quotes or back-ticks around it."""
+    """Without the @ before it, and the quotes or back-ticks around it."""
     word = word.strip()
+    word = word.removeprefix("@") if len(word) > 1 else word
     if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'`":
         return word[1:-1]
-    return word.removeprefix("@") if len(word) > 1 else word
+    return word
