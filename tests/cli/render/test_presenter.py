@@ -469,13 +469,6 @@ def test_an_unarmed_question_says_what_to_do(keyboard: AskKeyboard, words: str) 
     assert "y once" not in region.ask
 
 
-def test_while_the_reason_is_typed_the_question_says_what_enter_and_esc_do() -> None:
-    subject, clock = presenter()
-    subject.apply(AskRequested(ask()))
-    region = subject.live(80, 20, clock.now, keyboard=AskKeyboard.REASONING)
-    assert region.ask.split("\n")[-1] == "Enter says no with this reason · Esc goes back"
-
-
 def test_a_session_answer_is_only_offered_with_a_rule() -> None:
     region = live(AskRequested(ask()), keyboard=AskKeyboard.ARMED)
     assert region.ask.split("\n")[-1] == "y once · n no · r no, with a reason"
