@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from midturn_cli.terminal.ask_panel import ARM_SECONDS
 from tests.support.gated_site import gated_site
 from tests.support.live_midturn import GLYPH, LiveMidturn, Start, live_midturn
 from tests.support.messages_script import Calls, Latch, Reply, Says
@@ -58,17 +60,19 @@ def test_two_questions_are_asked_one_by_one_in_call_order_and_the_draft_answers_
 ) -> None:
     with asked_while_drafting(tmp_path, outside, "yes") as (server, live):
         live.see("Tab to answer")
-        live.type("y n s")
+        time.sleep(2 * ARM_SECONDS)  # long enough for a question beside an empty draft
+        for key in "yns":
+            live.type(key)
         shown = live.see(r"a\.txt +\(1 of 2")
         assert "(2 of 2" not in shown.text
         assert len(server.requests) == 1
 
         _answer_with_tab(live, "y")
         live.see(r"^\? .*b\.txt +\(2 of 2\)")
-        live.see(rf"{GLYPH} yesy n s")
+        live.see(rf"{GLYPH} yesyns")
         _answer_with_tab(live, "n")
         live.see("I have read")
-        live.see(rf"{GLYPH} yesy n s")
+        live.see(rf"{GLYPH} yesyns")
         _, second = server.wait_for_requests(2)
         allowed, denied = second.results
         assert "plum" in str(allowed["content"])

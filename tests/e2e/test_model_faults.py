@@ -19,12 +19,14 @@ from tests.support.messages_script import (
     Latch,
     NoAnswer,
     Page,
+    Pause,
     RawBytes,
     Reply,
     Says,
     Silence,
     Step,
     error_event,
+    ping,
 )
 from tests.support.messages_server import KEY, MessagesServer
 from tests.support.midturn_process import ROOT
@@ -203,6 +205,34 @@ def test_an_answer_that_breaks_off_starts_over_and_the_first_try_does_not_count(
         assert times_said("a whole answer", third) == 1
 
 
+def test_an_interrupt_before_the_next_try_leaves_nothing_of_the_broken_one(tmp_path: Path) -> None:
+    with MessagesServer() as server, live_midturn(server, tmp_path) as live:
+        server.always(Reply(Says("half of an "), Cut()))
+        live.enter("hello")
+        live.see("trying again in")
+        live.key("ctrl-c")
+        live.see("Cancelled after")
+        server.always(Reply(Says("all of it")))
+        live.enter("once more")
+        live.see("all of it")
+        assert times_said("half of an", server.requests[-1]) == 0
+
+
+@pytest.mark.slow
+def test_a_slow_but_healthy_stream_is_never_cut(tmp_path: Path) -> None:
+    """MB-1002: it lasts several times as long as a service may be silent."""
+    beats = [step for _ in range(8) for step in (Pause(0.2), ping())]
+    words = [step for number in range(8) for step in (Pause(0.2), f"word-{number} ")]
+    with (
+        MessagesServer(Reply(*beats, Says(*words))) as server,
+        live_midturn(server, tmp_path, QUICK) as live,
+    ):
+        live.enter("slowly please")
+        shown = live.see("word-7")
+        assert "superseded" not in shown.text
+        assert len(server.requests) == 1
+
+
 @pytest.mark.slow
 def test_no_tool_runs_from_half_a_call(tmp_path: Path) -> None:
     """MB-1003: not even a complete call before it, whose message never came to its end."""
@@ -266,14 +296,17 @@ def test_an_address_where_nobody_listens_is_named(tmp_path: Path) -> None:
         live.see(rf"^{GLYPH} *$")
 
 
-def test_a_call_cut_at_the_output_limit_is_not_run_and_the_model_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unfinished", [True, False], ids=["open block", "closed block"])
+def test_a_call_cut_at_the_output_limit_is_not_run_and_the_model_is_told(
+    tmp_path: Path, unfinished: bool
+) -> None:
     """MB-1004: half JSON; the text before it stays."""
     start = Start(["--permission-mode", "yolo"])
     with (
         MessagesServer(
             Reply(
                 Says("I write it."),
-                Calls("Write", None, '{"file_path": "x.txt"', unfinished=True),
+                Calls("Write", None, '{"file_path": "x.txt"', unfinished=unfinished),
                 stop_reason="max_tokens",
             ),
             Reply(Says("in smaller pieces then")),
