@@ -27,7 +27,15 @@ from midturn_core.delivery import DeliveryRules, InputDelivery
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher
 from midturn_core.dispatch.runner import BatchCall
-from midturn_core.events import Event, Notice, NoticeLevel, TurnEnded, TurnStarted, UsageChanged
+from midturn_core.events import (
+    CompactionFinished,
+    Event,
+    Notice,
+    NoticeLevel,
+    TurnEnded,
+    TurnStarted,
+    UsageChanged,
+)
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.model.anthropic_client import AnthropicClient
 from midturn_core.model.client import ModelClient
@@ -213,7 +221,7 @@ class Engine:
     def observe(self, event: Event) -> None:
         """Every event of the core comes through here on its way to the screen."""
         match event:
-            case TurnEnded(usage=usage):
+            case TurnEnded(usage=usage) | CompactionFinished(usage=usage):
                 if usage != Usage():
                     self.session.record_usage(usage)
             case UsageChanged():

@@ -286,7 +286,7 @@ class Agent:
         return turn.failed_steps
 
     async def _compact(self, signal: Signal, *, automatic: bool, instructions: str = "") -> bool:
-        return await self.compactor.compact(
+        compacted = await self.compactor.compact(
             self._conversation,
             self._parts.model,
             self._request(),
@@ -294,6 +294,8 @@ class Agent:
             automatic=automatic,
             instructions=instructions,
         )
+        self.session_usage += self.compactor.usage
+        return compacted
 
     def _request(self) -> ModelRequest:
         parts, settings = self._parts, self._parts.model_settings

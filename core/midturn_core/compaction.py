@@ -30,6 +30,7 @@ from midturn_core.model.messages import (
     ThinkingBlock,
     ToolUse,
     ToolUseResult,
+    Usage,
     UserMessage,
 )
 from midturn_core.model.reply import ReplyReader
@@ -53,6 +54,8 @@ class Compactor:
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
+        self.usage = Usage()
+        """Of the newest compaction."""
 
     async def compact(
         self,
@@ -65,7 +68,7 @@ class Compactor:
         instructions: str = "",
     ) -> bool:
         """Replace the history by a summary; False when that failed and nothing was changed."""
-        before = len(conversation)
+        before, self.usage = len(conversation), Usage()
         self._emit(CompactionStarted(automatic))
         wish = f"{REQUEST}\n\nThe user adds: {instructions}" if instructions else REQUEST
         summary, error = "", "there is nothing to compact" if before == 0 else ""
@@ -77,7 +80,7 @@ class Compactor:
                 error = str(failure)
         if summary:
             conversation.compact(HEADER + summary)
-        self._emit(CompactionFinished(before, len(conversation), error))
+        self._emit(CompactionFinished(before, len(conversation), error, self.usage))
         return bool(summary)
 
     async def _summarise(
@@ -91,6 +94,7 @@ class Compactor:
             except ContextFullError as error:
                 last = error
                 continue
+            self.usage += reply.usage
             if reply.cut is not None:
                 return ""
             return "".join(b.text for b in reply.blocks if isinstance(b, TextBlock)).strip()

@@ -209,6 +209,8 @@ class CompactionFinished:
     messages_before: int
     messages_after: int
     error: str = ""
+    usage: Usage = Usage()
+    """What the summary itself took; part of no turn's usage."""
 
 
 @dataclass(frozen=True, slots=True)

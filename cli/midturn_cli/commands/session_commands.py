@@ -21,7 +21,7 @@ async def clear(use: Use) -> None:
     kept = f" What waits in the queue stays ({waiting})." if waiting else ""
     use.say(
         "The conversation starts anew; the model knows nothing of what was before."
-        f"{kept} The old one is kept: /resume {kept_id}"
+        f"{kept} The old one is kept, this opens it:\n/resume {kept_id}"
     )
 
 

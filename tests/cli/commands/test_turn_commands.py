@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from midturn_cli.commands.turn_commands import INIT_PROMPT
+from midturn_cli.launch import SessionStart
 from midturn_core.errors import OverloadedError
 from midturn_core.events import CompactionFinished, TurnEnded, TurnEndReason, TurnStarted
 from midturn_core.model.messages import TextBlock, UserMessage
 from tests.support.busy_session import busy_session
-from tests.support.scripted_model import ScriptedModel, Step, text
+from tests.support.scripted_model import USAGE, ScriptedModel, Step, text
 from tests.support.session_kit import SessionKit, make_launch, open_session, texts
 
 PRICED = '[model]\nname = "m"\nprices = { "m" = { input = 2.0, output = 10.0 } }\n'
@@ -71,6 +73,19 @@ async def test_compact_replaces_the_history_and_takes_wishes(tmp_path: Path) -> 
         assert kit.engine.status().context_percent is None
         await kit.run("go on")
         assert "the summary" in last_texts(model)[0]
+
+
+async def test_the_tokens_of_a_summary_count_and_are_remembered(tmp_path: Path) -> None:
+    model = ScriptedModel(text("ok"), text("the summary"))
+    launch = make_launch(tmp_path, demo=False)
+    async with open_session(launch, lambda _: model) as kit:
+        await kit.run("hello")
+        await kit.run("/compact")
+        assert kit.engine.agent.session_usage == USAGE + USAGE
+        session_id = kit.engine.session.id
+    again = replace(launch, session=SessionStart.NAMED, session_id=session_id)
+    async with open_session(again, lambda _: ScriptedModel()) as kit:
+        assert kit.engine.agent.session_usage == USAGE + USAGE
 
 
 async def test_compact_with_an_empty_history_asks_no_model(tmp_path: Path) -> None:
