@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -285,16 +286,61 @@ def test_a_line_that_only_looks_like_a_command_is_sent(tmp_path: Path, line: str
         assert server.requests[0].texts == [line]
 
 
-def test_a_mistyped_command_is_told_with_the_nearest_and_not_sent(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("/hlep", "There is no command /hlep; did you mean /help"),
+        ("/qiut", "There is no command /qiut; did you mean /quit"),
+        ("/HELP", "There is no command /HELP; did you mean /help"),
+        ("/", "A / alone is no command"),
+    ],
+)
+def test_a_mistyped_command_is_told_with_the_nearest_and_not_sent(
+    tmp_path: Path, line: str, words: str
+) -> None:
     """MB-1202."""
     with MessagesServer(Reply(Says("Fine."))) as server, live_midturn(server, tmp_path) as live:
-        for line, nearest in (("/exti", "/exit"), ("/qiut", "/quit")):
-            live.send(f"{line}\r")
-            live.see(rf"no command {line}.*{nearest}")
-            live.key("ctrl-u")
-        live.send("go\r")
+        live.type(line)
+        live.key("enter")
+        live.see(f"! {words}")
+        live.key("ctrl-u")
+        live.enter("go")
         live.see(r"Fine\.")
         assert [request.texts for request in server.requests] == [["go"]]
+
+
+def test_commands_typed_while_busy_run_and_are_never_sent(tmp_path: Path) -> None:
+    """MB-1210: what is harmless runs at once, what needs its own turn runs when idle."""
+    (tmp_path / "wait.sh").write_text("echo begun; read line < gate\n", encoding="utf-8")
+    os.mkfifo(tmp_path / "gate")
+    start = Start(arguments=("--allow", "Bash(sh wait.sh)"))
+    with (
+        MessagesServer(
+            Reply(Says("I wait."), Calls("Bash", {"command": "sh wait.sh"})),
+            Reply(Says("It is over.")),
+            Reply(Says("The summary of all.")),
+            Reply(Says("Fine.")),
+        ) as server,
+        live_midturn(server, tmp_path, start) as live,
+    ):
+        live.enter("go")
+        live.see("begun")
+        live.enter("/compact")
+        live.see(r"NEXT +/compact")
+        live.enter("/status")
+        live.see_anywhere("❯ /status")
+        (tmp_path / "gate").write_text("now\n", encoding="utf-8")
+        live.see_anywhere("It is over")
+        live.see_not(r"NEXT +/compact")
+        server.wait_for_requests(3)
+        live.see_idle()
+        live.enter("and now?")
+        live.see(r"Fine\.")
+        requests = server.requests
+    assert len(requests) == 4
+    assert not any("/status" in text for request in requests for text in request.texts)
+    assert not any("/compact" in text for request in requests for text in request.texts)
+    assert "The summary of all." in str(requests[3].messages)
 
 
 @pytest.mark.parametrize("text", ["/exit\rrm x", "text\r/exit"])
