@@ -275,7 +275,7 @@ class UiState:
             case MessageSuperseded():
                 return self._supersede(event, now)
             case RetryWaiting():
-                reason = one_line(event.reason, line_end=" ")
+                reason = _inner_sentence(event.reason)
                 self.activity = Activity("retrying", now, reason, now + event.delay)
                 again = f"trying again in {event.delay:.0f} s ({event.attempt}/{event.attempts})"
                 return [NoticeBlock(NoticeLevel.WARNING, f"The request failed: {reason}; {again}")]
@@ -326,7 +326,7 @@ class UiState:
     def _supersede(self, event: MessageSuperseded, now: float) -> list[Block]:
         shown = self._message_shown
         blocks = [*self._end_message(now), *self._batches.abandon()]
-        reason = one_line(event.reason, line_end=" ")
+        reason = _inner_sentence(event.reason)
         if shown or blocks:
             blocks.append(
                 RemarkBlock(f"↑ superseded, it no longer counts ({reason}); the step starts over")
@@ -411,6 +411,11 @@ class UiState:
                 return [PromptBlock(readable(event.text))]
             case _:
                 assert_never(event)
+
+
+def _inner_sentence(text: str) -> str:
+    """A reason as part of a longer sentence: on one line, without its full stop."""
+    return one_line(text, line_end=" ").removesuffix(".")
 
 
 def _is_main(context_id: AgentRuntimeId) -> bool:

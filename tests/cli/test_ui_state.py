@@ -180,6 +180,12 @@ def test_a_restart_before_any_text_supersedes_nothing() -> None:
     assert blocks == [RemarkBlock("The step starts over (overloaded)")]
 
 
+def test_a_reason_gives_up_its_full_stop_inside_another_sentence() -> None:
+    blocks = UiState().apply(RetryWaiting(1, 5, 3.0, "It is overloaded."), 0.0)
+    assert isinstance(blocks[0], NoticeBlock)
+    assert blocks[0].text == "The request failed: It is overloaded; trying again in 3 s (1/5)"
+
+
 def test_a_retry_is_told_and_counted_down() -> None:
     state = UiState()
     blocks = state.apply(RetryWaiting(2, 5, 3.0, "429"), 10.0)
