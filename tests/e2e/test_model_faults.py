@@ -319,6 +319,7 @@ def test_a_call_cut_at_the_output_limit_is_not_run_and_the_model_is_told(
         _, second = server.wait_for_requests(2)
         assert "cut at the output limit" in notes_in(second)[0]
         assert times_said("x.txt", second) == 0
+        assert second.results == []
         assert list(tmp_path.iterdir()) == []
 
 
