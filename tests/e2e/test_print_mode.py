@@ -21,7 +21,13 @@ from tests.support.messages_script import (
     Says,
 )
 from tests.support.messages_server import MessagesServer
-from tests.support.midturn_process import DEADLINE, midturn_environment, run_midturn
+from tests.support.midturn_process import (
+    DEADLINE,
+    ROOT,
+    midturn_environment,
+    run_midturn,
+    run_python,
+)
 
 COMMAND = (sys.executable, "-m", "midturn_cli.main")
 QUICKLY = {"retry-after-ms": "1"}
@@ -117,26 +123,32 @@ def test_a_refused_request_is_said_and_fails(
     assert len(server.requests) == len(failures)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_a_cut_stream_is_said_and_fails(tmp_path: Path, output: str) -> None:
     """MB-1205: what had been said is no answer."""
     with MessagesServer() as server:
         server.always(Reply(Says("half of the ans"), Cut()))
-        done = asked(server, tmp_path, "hi", "--output-format", output)
+        done = asked_quickly(server.environment(), tmp_path, output)
     check_failure(done, "connection was lost", output)
     assert b"half of" not in done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_a_service_that_is_not_there_is_said_and_fails(tmp_path: Path, output: str) -> None:
     """MB-1205."""
     with MessagesServer() as server:
-        gone = server.environment()["ANTHROPIC_BASE_URL"]
-    environ = midturn_environment(ANTHROPIC_BASE_URL=gone, ANTHROPIC_API_KEY="key")
-    done = run_midturn("-p", "hi", "--output-format", output, environ=environ, cwd=tmp_path)
-    check_failure(done, f"No connection to {gone}", output)
+        gone = server.environment()
+    done = asked_quickly(gone, tmp_path, output)
+    check_failure(done, f"No connection to {gone['ANTHROPIC_BASE_URL']}", output)
+
+
+def asked_quickly(
+    service: dict[str, str], workspace: Path, output: str
+) -> subprocess.CompletedProcess[bytes]:
+    """``midturn -p`` with short waits before it tries again."""
+    command = str(ROOT / "tests" / "support" / "quick_midturn.py")
+    words = [command, "-p", "hi", "--output-format", output]
+    return run_python(words, environ=midturn_environment(**service), cwd=workspace)
 
 
 def check_failure(done: subprocess.CompletedProcess[bytes], words: str, output: str) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from pathlib import Path
 
 import pytest
 
-from midturn_core.model.messages import JsonObject
+from midturn_core.conversation import Conversation
+from midturn_core.model.messages import TextBlock
+from midturn_core.paths import sessions_folder
+from midturn_core.session.store import SessionStore
 from tests.support.live_midturn import Start, live_midturn
 from tests.support.messages_connection import RecordedRequest
 from tests.support.messages_script import Calls, Latch, Reply, Says
@@ -19,25 +21,28 @@ from tests.support.midturn_process import midturn_environment, run_midturn
 CONTINUE = Start(arguments=("-c",))
 
 
-def one_turn(workspace: Path, prompt: str, answer: str, *arguments: str) -> str:
-    """A session with one turn more; its id."""
+def saved_session(workspace: Path, prompt: str, answer: str) -> str:
+    """A session of one turn in the store; its id."""
+    session = SessionStore(sessions_folder(os.environ)).create(workspace)
+    conversation = Conversation(session.record_change)
+    conversation.add_user_text(prompt)
+    conversation.add_assistant([TextBlock(answer)])
+    session.close()
+    return session.id
+
+
+def print_turn(workspace: Path, prompt: str, answer: str, *arguments: str) -> RecordedRequest:
+    """One turn of ``midturn -p``; its request."""
     with MessagesServer(Reply(Says(answer))) as server:
-        done = run_midturn(
-            "-p",
-            prompt,
-            "--output-format=json",
-            *arguments,
-            environ=midturn_environment(**server.environment()),
-            cwd=workspace,
-        )
-    result: JsonObject = json.loads(done.stdout)
-    assert result["ok"], done.stderr
-    return str(result["session"])
+        environ = midturn_environment(**server.environment())
+        done = run_midturn("-p", prompt, *arguments, environ=environ, cwd=workspace)
+    assert done.stdout.decode().strip() == answer, done.stderr
+    [request] = server.requests
+    return request
 
 
 def session_file(session: str) -> Path:
-    [file] = Path(os.environ["XDG_STATE_HOME"]).rglob(f"*{session}*.jsonl")
-    return file
+    return sessions_folder(os.environ) / f"{session}.jsonl"
 
 
 def said(request: RecordedRequest) -> list[tuple[object, str]]:
@@ -58,7 +63,7 @@ def said(request: RecordedRequest) -> list[tuple[object, str]]:
 
 @pytest.mark.parametrize("how", ["-c", "-r"])
 def test_a_session_goes_on_with_its_history_on_the_screen(tmp_path: Path, how: str) -> None:
-    session = one_turn(tmp_path, "the word is plum", "I keep it.")
+    session = saved_session(tmp_path, "the word is plum", "I keep it.")
     arguments = ("-c",) if how == "-c" else ("-r", session)
     with (
         MessagesServer(Reply(Says("It was plum."))) as server,
@@ -75,27 +80,27 @@ def test_a_session_goes_on_with_its_history_on_the_screen(tmp_path: Path, how: s
     ]
 
 
+@pytest.mark.slow
 def test_print_mode_goes_on_too(tmp_path: Path) -> None:
-    first = one_turn(tmp_path, "the word is plum", "I keep it.")
-    assert one_turn(tmp_path, "which word?", "Plum.", "-c") == first
-    with MessagesServer(Reply(Says("Twice."))) as server:
-        run_midturn(
-            "-p",
-            "how often?",
-            "-r",
-            first,
-            environ=midturn_environment(**server.environment()),
-            cwd=tmp_path,
-        )
-    assert len(server.requests[0].messages) == 5
+    print_turn(tmp_path, "the word is plum", "I keep it.")
+    print_turn(tmp_path, "which word?", "Plum.", "-c")
+    [file] = sessions_folder(os.environ).glob("*.jsonl")
+    third = print_turn(tmp_path, "how often?", "Twice.", "-r", file.stem)
+    assert [text for _, text in said(third)] == [
+        "the word is plum",
+        "I keep it.",
+        "which word?",
+        "Plum.",
+        "how often?",
+    ]
 
 
 def test_the_latest_session_is_the_latest_of_this_folder(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     there.mkdir()
-    one_turn(here, "I am here", "Yes.")
-    one_turn(there, "I am there", "Yes.")
+    saved_session(here, "I am here", "Yes.")
+    saved_session(there, "I am there", "Yes.")
     with MessagesServer() as server, live_midturn(server, here, CONTINUE) as live:
         live.see("❯ I am here")
 
@@ -154,7 +159,7 @@ def test_an_answer_cut_by_a_kill_is_no_obstacle(tmp_path: Path) -> None:
 def test_a_damaged_end_is_said_and_the_rest_goes_on(
     tmp_path: Path, lost: int, added: bytes
 ) -> None:
-    session = one_turn(tmp_path, "the word is plum", "I keep it.")
+    session = saved_session(tmp_path, "the word is plum", "I keep it.")
     file = session_file(session)
     data = file.read_bytes()
     file.write_bytes(data[: len(data) - lost] + added)
@@ -170,7 +175,7 @@ def test_a_damaged_end_is_said_and_the_rest_goes_on(
 
 @pytest.mark.parametrize("content", [b"\x00\x01 no session at all\n", b"[1, 2]\n"])
 def test_a_file_that_is_no_session_is_said_and_kept(tmp_path: Path, content: bytes) -> None:
-    session = one_turn(tmp_path, "the word is plum", "I keep it.")
+    session = saved_session(tmp_path, "the word is plum", "I keep it.")
     file = session_file(session)
     file.write_bytes(content)
     with MessagesServer(Reply(Says("Fine."))) as server:
@@ -207,7 +212,7 @@ def test_in_a_terminal_the_sentence_stands_on_a_clean_screen(tmp_path: Path) -> 
 
 
 def test_a_session_in_use_is_not_opened_twice(tmp_path: Path) -> None:
-    session = one_turn(tmp_path, "the word is plum", "I keep it.")
+    session = saved_session(tmp_path, "the word is plum", "I keep it.")
     with (
         MessagesServer(Reply(Says("Fine."))) as server,
         live_midturn(server, tmp_path, Start(arguments=("-r", session))) as live,
