@@ -11,8 +11,11 @@ import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
+from midturn_cli.commands.all_commands import all_commands
+from midturn_cli.commands.registry import CommandRegistry, split_command
 from midturn_cli.engine import Engine, FrontEnd
 from midturn_cli.launch import Launch
+from midturn_cli.options import UsageError
 from midturn_cli.render.clean import clean, one_line
 from midturn_cli.stream_json import event_to_json
 from midturn_cli.ui_events import UiEvent
@@ -43,8 +46,12 @@ def run(launch: Launch) -> int:
     """Run one turn; returns the exit code.
 
     Raises:
+        UsageError: the prompt is a slash command, which only an interactive session has.
         MidturnError: the session cannot be opened.
     """
+    split = split_command(launch.prompt)
+    if split is not None and CommandRegistry(all_commands()).find(split[0]) is not None:
+        raise UsageError(f"/{split[0]} is a command of the interactive session, not a prompt")
     return asyncio.run(_PrintMode(launch).run())
 
 

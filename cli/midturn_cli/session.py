@@ -92,8 +92,8 @@ class InteractiveSession:
             self._show_resumed(engine.resumed.warnings)
         if launch.session is SessionStart.CHOOSE:
             self.submit("/resume", None)
-        if launch.prompt:
-            self.submit(launch.prompt, None, pasted=True)
+        if launch.prompt and (problem := self.submit(launch.prompt, None)):
+            engine.warn(problem)
 
     def commands(self) -> Sequence[CommandInfo]:
         return [command.info for command in self._lines.registry.all()]

@@ -328,11 +328,9 @@ class UiState:
         blocks = [*self._end_message(now), *self._batches.abandon()]
         reason = _inner_sentence(event.reason)
         if shown or blocks:
-            blocks.append(
-                RemarkBlock(f"↑ superseded, it no longer counts ({reason}); the step starts over")
-            )
+            blocks.append(RemarkBlock(f"↑ superseded, it no longer counts ({reason})"))
         else:
-            blocks.append(RemarkBlock(f"The step starts over ({reason})"))
+            blocks.append(RemarkBlock(f"The answer broke off ({reason})"))
         self.activity = Activity("waiting", now)
         self._message_shown = False
         return blocks

@@ -177,7 +177,7 @@ def test_a_superseded_answer_is_marked_and_its_calls_are_forgotten() -> None:
 
 def test_a_restart_before_any_text_supersedes_nothing() -> None:
     blocks = run(UiState(), StepStarted(1), MessageSuperseded("overloaded"))
-    assert blocks == [RemarkBlock("The step starts over (overloaded)")]
+    assert blocks == [RemarkBlock("The answer broke off (overloaded)")]
 
 
 def test_a_reason_gives_up_its_full_stop_inside_another_sentence() -> None:

@@ -308,7 +308,7 @@ async def test_a_stream_that_keeps_failing_ends_the_turn() -> None:
         "the stream ended early",
         "/retry",
     )
-    assert len(kit.model.requests) == 3
+    assert len(kit.model.requests) == len(kit.of(MessageSuperseded)) == 3
     assert kit.conversation.awaits_model
 
 

@@ -302,3 +302,11 @@ def test_a_broken_configuration_is_one_sentence_with_its_place(
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode().startswith(f"midturn: {config}{place}")
     assert done.stderr.count(b"\n") == 1
+
+
+def test_a_slash_command_is_refused_and_never_sent(tmp_path: Path) -> None:
+    with MessagesServer() as server:
+        done = asked(server, tmp_path, "/help")
+        assert done.returncode == 2
+        assert b"/help is a command of the interactive session" in done.stderr
+        assert server.requests == []

@@ -54,6 +54,14 @@ def time_together(model_time: float, durations: Sequence[float]) -> float:
 
 
 def _wall_ms(ran: Sequence[CallReport]) -> float:
-    starts = [call.started for call in ran if call.started is not None]
-    ends = [call.ended for call in ran if call.ended is not None]
-    return (max(ends) - min(starts)) * 1000 if starts and ends else 0.0
+    """Time in which at least one tool ran: not what a person took to answer in between (D22)."""
+    spans = sorted(
+        (call.started, call.ended)
+        for call in ran
+        if call.started is not None and call.ended is not None
+    )
+    covered, reached = 0.0, float("-inf")
+    for start, end in spans:
+        covered += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return covered * 1000

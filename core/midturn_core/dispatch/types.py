@@ -54,7 +54,7 @@ class CallReport:
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What a batch took. ``wall_ms`` runs from the first tool's start to the last one's end."""
+    """What a batch took. ``wall_ms`` is the time in which at least one tool ran."""
 
     batch_id: str
     verdict: GateVerdict

@@ -119,9 +119,10 @@ class ReplyReader:
             try:
                 cut = await _first_of(consuming, signal, now)
             except ModelError as error:
+                if draft.began:
+                    self._emit(MessageSuperseded(str(error)))
                 if not (draft.began and error.retryable) or attempt == len(self._pauses):
                     raise
-                self._emit(MessageSuperseded(str(error)))
                 cut = await self._pause(attempt, error, signal, now)
                 if cut is None:
                     continue

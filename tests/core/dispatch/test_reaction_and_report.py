@@ -84,6 +84,15 @@ def test_a_report_compares_what_it_took_with_both_other_ways() -> None:
     assert report.count(Outcome.FAILED, Outcome.SKIPPED) == 2
 
 
+def test_the_time_a_person_took_to_answer_in_between_does_not_count() -> None:
+    report = report_of(
+        (Outcome.SUCCEEDED, 10.0, 10.25),
+        (Outcome.SUCCEEDED, 10.125, 10.25),
+        (Outcome.SUCCEEDED, 60.0, 60.5),
+    )
+    assert report.wall_ms == 750
+
+
 def test_a_batch_that_ran_nothing_took_no_time() -> None:
     report = report_of((Outcome.SKIPPED, None, None))
     assert (report.wall_ms, report.sequential_ms, report.parallel_ms) == (0.0, 0.0, 0.0)
