@@ -14,6 +14,7 @@ from midturn_core.model.client import (
     MessageFinished,
     ModelEvent,
     ModelRequest,
+    RequestCounted,
     RetryScheduled,
     TextChunk,
     ToolDefinition,
@@ -23,6 +24,7 @@ from midturn_core.model.messages import (
     AssistantBlock,
     Message,
     TextBlock,
+    Usage,
     UserMessage,
 )
 from midturn_core.model.retry_policy import RetryPolicy
@@ -66,9 +68,10 @@ def ask(*messages: Message | str, model: str = MODEL, effort: str = "") -> Model
 
 @dataclass
 class Heard:
-    """All that came of one request."""
+    """All that came of one request; ``counted`` is what each try was said to cost at its start."""
 
     events: list[ModelEvent] = field(default_factory=list[ModelEvent])
+    counted: list[Usage] = field(default_factory=list[Usage])
     error: ModelError | None = None
 
     @property
@@ -97,7 +100,10 @@ async def hear(client: AnthropicClient, request: ModelRequest | None = None) -> 
     try:
         async with contextlib.aclosing(client.stream(request or ask())) as events:
             async for event in events:
-                heard.events.append(event)
+                if isinstance(event, RequestCounted):
+                    heard.counted.append(event.usage)
+                else:
+                    heard.events.append(event)
     except ModelError as error:
         heard.error = error
     return heard

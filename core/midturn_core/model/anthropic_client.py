@@ -31,7 +31,7 @@ from midturn_core.errors import (
     ServiceError,
     TruncatedStreamError,
 )
-from midturn_core.model.client import ModelEvent, ModelRequest
+from midturn_core.model.client import ModelEvent, ModelRequest, RequestCounted
 from midturn_core.model.client_settings import ClientSettings
 from midturn_core.model.messages import JsonObject, JsonValue
 from midturn_core.model.service_errors import (
@@ -94,7 +94,7 @@ class AnthropicClient:
             try:
                 async with contextlib.aclosing(self._attempt(request)) as events:
                     async for event in events:
-                        began = True
+                        began = began or not isinstance(event, RequestCounted)
                         yield event
                 return
             except ModelError as error:
@@ -384,7 +384,7 @@ def _parse(kind: str | None, data: str) -> JsonObject:
         return _NOTHING
     try:
         value: JsonValue = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if kind == "error":
             return {"type": "error", "error": {"message": data}}
         raise _truncated("The answer arrived damaged.") from error

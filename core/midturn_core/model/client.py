@@ -38,6 +38,13 @@ class ModelRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestCounted:
+    """The service has taken the request: what it costs even if its answer is cut or breaks."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class TextChunk:
     text: str
 
@@ -86,7 +93,13 @@ class MessageFinished:
 
 
 ModelEvent: TypeAlias = (
-    TextChunk | ThinkingChunk | ToolUseStarting | BlockFinished | RetryScheduled | MessageFinished
+    RequestCounted
+    | TextChunk
+    | ThinkingChunk
+    | ToolUseStarting
+    | BlockFinished
+    | RetryScheduled
+    | MessageFinished
 )
 
 

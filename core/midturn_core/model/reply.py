@@ -32,6 +32,7 @@ from midturn_core.model.client import (
     ModelClient,
     ModelEvent,
     ModelRequest,
+    RequestCounted,
     RetryScheduled,
     TextChunk,
     ThinkingChunk,
@@ -79,6 +80,8 @@ class _Draft:
         self.blocks: list[AssistantBlock] = []
         self.open_text: list[str] = []
         self.began = False
+        self.usage = Usage()
+        """As far as it is known."""
         self.finished: MessageFinished | None = None
 
     def reply(self, cut: Cut | None) -> Reply:
@@ -86,10 +89,10 @@ class _Draft:
         if self.open_text:
             blocks.append(TextBlock("".join(self.open_text)))
         if self.finished is None:
-            return Reply(tuple(blocks), StopReason.END_TURN, Usage(), cut)
+            return Reply(tuple(blocks), StopReason.END_TURN, self.usage, cut)
         if self.finished.stop_reason is StopReason.MAX_TOKENS and _is_broken_use(blocks):
             blocks.pop()  # the limit fell into its input: it was never finished (D37)
-        return Reply(tuple(blocks), self.finished.stop_reason, self.finished.usage, cut)
+        return Reply(tuple(blocks), self.finished.stop_reason, self.usage, cut)
 
 
 def _is_broken_use(blocks: list[AssistantBlock]) -> bool:
@@ -104,6 +107,12 @@ class ReplyReader:
     def __init__(self, emit: Emit, pauses: tuple[float, ...] = RESTART_PAUSES) -> None:
         self._emit = emit
         self._pauses = pauses
+        self._spent = Usage()
+
+    def take_spent(self) -> Usage:
+        """The tokens of every try since the last call, of those too that were cut or failed."""
+        spent, self._spent = self._spent, Usage()
+        return spent
 
     async def read(
         self, model: ModelClient, request: ModelRequest, signal: Signal, now: NowSource
@@ -114,7 +123,7 @@ class ReplyReader:
             ModelError: the request failed for good.
         """
         for attempt in range(len(self._pauses) + 1):
-            draft = _Draft()
+            draft = tried = _Draft()
             consuming = self._consume(model, request, draft)
             try:
                 cut = await _first_of(consuming, signal, now)
@@ -127,6 +136,8 @@ class ReplyReader:
                 if cut is None:
                     continue
                 draft = _Draft()
+            finally:
+                self._spent += tried.usage
             reply = draft.reply(cut)
             self._emit(MessageEnded(reply.stop_reason, reply.usage, cut is not None))
             return reply
@@ -142,6 +153,10 @@ class ReplyReader:
             case RetryScheduled(attempt, attempts, delay, reason):
                 self._emit(RetryWaiting(attempt, attempts, delay, reason))
                 return
+            case RequestCounted(usage):
+                self._spent += draft.usage  # of a try before, which the client gave up
+                draft.usage = usage
+                return
             case TextChunk(text):
                 draft.open_text.append(text)
                 self._emit(TextDelta(text))
@@ -155,6 +170,7 @@ class ReplyReader:
                 draft.blocks.append(block)
             case MessageFinished():
                 draft.finished = event
+                draft.usage = event.usage
             case _:
                 assert_never(event)
         draft.began = True

@@ -7,6 +7,7 @@ not know (events, blocks, deltas, stop reasons) is passed over.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias, assert_never
@@ -16,6 +17,7 @@ from midturn_core.model.client import (
     BlockFinished,
     MessageFinished,
     ModelEvent,
+    RequestCounted,
     TextChunk,
     ThinkingChunk,
     ToolUseStarting,
@@ -32,6 +34,9 @@ from midturn_core.model.messages import (
 )
 
 _NOTHING: JsonObject = {}
+
+MAX_DEPTH = 100
+"""Objects and lists within each other in a tool's input; deeper ones could not be sent back."""
 
 _USAGE_FIELDS = (
     "input_tokens",
@@ -95,6 +100,7 @@ class StreamAccumulator:
                 return self._stop(_index(event))
             case "message_start":
                 self._count(_object(_object(event, "message"), "usage"))
+                return (RequestCounted(self._usage_so_far()),)
             case "message_delta":
                 self._end(_object(event, "delta"))
                 self._count(_object(event, "usage"))
@@ -201,16 +207,18 @@ class StreamAccumulator:
         self.complete = True
         texts = [index for index, block in self._open.items() if isinstance(block, _OpenText)]
         ending = [event for index in sorted(texts) for event in self._stop(index)]
-        counts = [self._usage.get(name, 0) for name in _USAGE_FIELDS]
-        return (*ending, MessageFinished(self._stop_reason, Usage(*counts), self._stop_detail))
+        usage = self._usage_so_far()
+        return (*ending, MessageFinished(self._stop_reason, usage, self._stop_detail))
+
+    def _usage_so_far(self) -> Usage:
+        return Usage(*(self._usage.get(name, 0) for name in _USAGE_FIELDS))
 
 
 def _tool_use(block: _OpenToolUse) -> ToolUse:
     text = "".join(block.parts)
-    if not text.strip():
-        return ToolUse(block.id, block.name, block.given)
     try:
-        value: JsonValue = json.loads(text, parse_constant=_refuse_constant)
+        value = _decoded(text) if text.strip() else dict(block.given)
+        _check_sendable(value)
     except (ValueError, RecursionError) as error:
         reason = f"the input is not valid JSON ({error or 'nested too deeply'})"
         return ToolUse(block.id, block.name, input_error=reason)
@@ -219,8 +227,31 @@ def _tool_use(block: _OpenToolUse) -> ToolUse:
     return ToolUse(block.id, block.name, value)
 
 
+def _decoded(text: str) -> JsonValue:
+    value: JsonValue = json.loads(text, parse_constant=_refuse_constant)
+    return value
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _check_sendable(value: JsonValue) -> None:
+    """The history goes back as JSON: ``1e999`` reads as infinity, which no JSON can say again."""
+    level: list[JsonValue] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        inner: list[JsonValue] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+            elif isinstance(item, float) and not math.isfinite(item):
+                raise ValueError("a number is too large")
+        if not inner:
+            return
+        level = inner
+    raise ValueError(f"more than {MAX_DEPTH} levels of objects and lists")
 
 
 def _index(event: JsonObject) -> int:

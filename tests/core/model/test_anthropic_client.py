@@ -13,6 +13,7 @@ from midturn_core.errors import ConfigError, CredentialRejectedError, MissingCre
 from midturn_core.model.anthropic_client import AnthropicClient
 from midturn_core.model.client import (
     BlockFinished,
+    RequestCounted,
     TextChunk,
     ThinkingChunk,
     ToolUseStarting,
@@ -199,6 +200,7 @@ async def test_closing_the_stream_closes_the_connection_at_once() -> None:
     with MessagesServer(Reply(Says("Once", latch, "never"))) as server:
         async with client_of(server) as client:
             stream = client.stream(ask())
+            assert isinstance(await anext(stream), RequestCounted)
             assert await anext(stream) == TextChunk("Once")
             await stream.aclose()
             await server.requests[0].disconnected.opened()

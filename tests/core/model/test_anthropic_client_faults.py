@@ -23,7 +23,7 @@ from midturn_core.errors import (
     TruncatedStreamError,
     UnknownModelError,
 )
-from midturn_core.model.client import RetryScheduled, TextChunk
+from midturn_core.model.client import RequestCounted, RetryScheduled, TextChunk
 from midturn_core.model.client_settings import ClientSettings
 from midturn_core.model.messages import (
     AssistantMessage,
@@ -327,6 +327,7 @@ async def test_a_silent_stream_that_the_test_holds_can_be_cancelled() -> None:
     with MessagesServer(Reply(Says("Half", latch))) as server:
         async with client_of(server) as client:
             stream = client.stream(ask())
+            assert isinstance(await anext(stream), RequestCounted)
             assert await anext(stream) == TextChunk("Half")
             waiting = asyncio.ensure_future(anext(stream))
             await latch.reached.opened()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from midturn_core.model.client import (
     BlockFinished,
     MessageFinished,
     ModelEvent,
+    RequestCounted,
     TextChunk,
     ThinkingChunk,
     ToolUseStarting,
@@ -23,7 +25,7 @@ from midturn_core.model.messages import (
     ToolUse,
     Usage,
 )
-from midturn_core.model.stream_accumulator import StreamAccumulator
+from midturn_core.model.stream_accumulator import MAX_DEPTH, StreamAccumulator
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -73,6 +75,24 @@ def test_tool_json_split_anywhere_is_the_same_input(
 
 def test_no_json_at_all_is_an_empty_input() -> None:
     assert call("") == ToolUse("t", "Read", {})
+
+
+@pytest.mark.parametrize("text", ['{"a": 1e999}', '{"a": [{"b": -1e999}]}'])
+def test_a_number_that_no_json_can_say_again_is_an_input_error(text: str) -> None:
+    assert "too large" in (call(text).input_error or "")
+
+
+@pytest.mark.parametrize("levels", [MAX_DEPTH + 1, 900])
+def test_an_input_too_deep_to_be_sent_back_is_an_input_error(levels: int) -> None:
+    assert "levels" in (call('{"a": ' + "[" * levels + "1" + "]" * levels + "}").input_error or "")
+
+
+def test_the_same_holds_for_an_input_that_came_with_the_start_of_the_block() -> None:
+    given: dict[str, JsonValue] = {"a": float("inf")}
+    events = take(start({"type": "tool_use", "id": "t", "name": "Read", "input": given}), stop())
+    assert isinstance(events[-1], BlockFinished)
+    assert isinstance(events[-1].block, ToolUse)
+    assert events[-1].block.input_error
 
 
 def test_json_nested_beyond_reason_is_an_input_error() -> None:
@@ -141,7 +161,10 @@ def test_usage_is_cumulative_and_may_come_in_parts() -> None:
         },
         {"type": "message_stop"},
     )
-    assert events == [MessageFinished(StopReason.STOP_SEQUENCE, Usage(5, 9), "END")]
+    assert events == [
+        RequestCounted(Usage(5, 1)),
+        MessageFinished(StopReason.STOP_SEQUENCE, Usage(5, 9), "END"),
+    ]
 
 
 @given(st.lists(st.fixed_dictionaries({"type": st.text()}, optional={"index": JSON_VALUES})))
