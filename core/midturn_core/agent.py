@@ -7,6 +7,7 @@ the only place that appends to the history during a turn.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from midturn_core.conversation import Conversation
 from midturn_core.delivery import InputDelivery, NowWatch
 from midturn_core.dispatch.runner import BatchSignals
 from midturn_core.dispatch.types import BatchOutcome, BatchReport
-from midturn_core.errors import ContextFullError, ModelError
+from midturn_core.errors import ContextFullError, ModelError, internal_error
 from midturn_core.events import (
     DeliveryPoint,
     Emit,
@@ -44,6 +45,8 @@ from midturn_core.model.reply import RESTART_PAUSES, Cut, Reply, ReplyReader
 from midturn_core.queue.reminder import SystemReminderFormatter
 from midturn_core.queue.types import QueuedInput
 
+_log = logging.getLogger(__name__)
+
 DEFAULT_MAX_STEPS = 100
 MAX_CONTINUATIONS = 3
 """How often a message that was cut at max_tokens is asked to go on (D37)."""
@@ -58,6 +61,7 @@ STALL_NOTE = (
     f"Every tool call of the last {STALL_REMINDER} steps failed. Look at the errors before you "
     "call another tool; change the approach, or tell the user what stands in the way."
 )
+RETRY = "/retry sends the step again."
 INTERRUPT_NOTE = "The user interrupted the turn here; what was running has been stopped."
 
 
@@ -144,6 +148,11 @@ class Agent:
             reason = await self._steps(turn)
         except ModelError as failure:
             reason, error, way_out = TurnEndReason.FAILED, str(failure), failure.way_out
+        except Exception as failure:
+            # A wall: a turn that has begun also ends on the screen, whatever is wrong with us.
+            _log.exception("a turn raised")
+            reason, error, way_out = TurnEndReason.FAILED, internal_error(failure), RETRY
+            self._conversation.close_pending("stopped: Midturn failed", Outcome.STOPPED)
         finally:
             parts.delivery.detach(turn.now)
             # Only a cancelled task gets here with open calls: the history stays valid.
@@ -163,8 +172,8 @@ class Agent:
         while True:
             if turn.signal.tripped:
                 return self._interrupted()
-            if turn.step >= self._parts.max_steps:
-                return TurnEndReason.STEP_LIMIT
+            if ended := self._limit_reached(turn):
+                return ended
             turn.step += 1
             self._emit(StepStarted(turn.step))
             reply = await self._ask_model(turn)
@@ -178,12 +187,12 @@ class Agent:
         """What a message leads to; None: another step."""
         message = self._conversation.add_assistant(reply.blocks)
         uses = message.tool_uses if message else ()
-        if reply.cut is Cut.INTERRUPT:
+        if turn.signal.tripped:
+            # Also when the last word came in the same moment: a dying turn drains nothing (D36).
             self._skip(uses, CancelReason.INTERRUPT)
             return self._interrupted()
         if reply.cut is Cut.NOW:
-            self._deliver_after_cut(turn, uses)
-            return None
+            return self._deliver_after_cut(turn, uses)
         if uses:
             return await self._run_tools(turn, uses, reply.stop_reason)
         if reply.stop_reason is StopReason.REFUSAL:
@@ -200,15 +209,23 @@ class Agent:
             if reply.stop_reason is StopReason.CONTEXT_FULL and not reply.blocks:
                 raise ContextFullError("The conversation no longer fits into the model's window.")
         except ContextFullError:
-            if turn.compacted or not await self._compact(turn.signal, automatic=True):
+            if turn.compacted:
                 raise
             turn.compacted = True
+            if not await self._compact(turn.signal, automatic=True) and not turn.signal.tripped:
+                raise
             return None
-        turn.usage += reply.usage
-        self.session_usage += reply.usage
+        finally:
+            self._count_tokens(turn)
         self.context_tokens = reply.usage.context_tokens or self.context_tokens
         self._emit(UsageChanged(turn.usage, self.session_usage, self.context_tokens))
         return reply
+
+    def _count_tokens(self, turn: _Turn) -> None:
+        """Of the message that was read, and of every try that came to nothing."""
+        spent = self._reader.take_spent()
+        turn.usage += spent
+        self.session_usage += spent
 
     async def _run_tools(
         self, turn: _Turn, uses: Sequence[ToolUse], stop_reason: StopReason
@@ -221,11 +238,18 @@ class Agent:
         if turn.signal.tripped:
             self._conversation.add_results(outcome.results)
             return self._interrupted()
-        items = self._parts.delivery.at_step_boundary()
+        ended = self._limit_reached(turn, stalled)
+        items = [] if ended else self._parts.delivery.at_step_boundary()
         texts = (*map(self._note, notes), *self._parts.delivery.as_reminders(items))
         self._conversation.add_results(outcome.results, texts)
         self._delivered(turn, items, DeliveryPoint.STEP_BOUNDARY)
-        return TurnEndReason.STALLED if stalled >= STALL_LIMIT else None
+        return ended
+
+    def _limit_reached(self, turn: _Turn, stalled: int = 0) -> TurnEndReason | None:
+        """Why no further step comes. Nothing is drained then: nobody would answer it."""
+        if stalled >= STALL_LIMIT:
+            return TurnEndReason.STALLED
+        return TurnEndReason.STEP_LIMIT if turn.step >= self._parts.max_steps else None
 
     async def _run_batch(self, turn: _Turn, uses: Sequence[ToolUse]) -> BatchOutcome:
         """A NOW input trips the batch's own signal, an interrupt the turn's (D36)."""
@@ -237,8 +261,9 @@ class Agent:
             hastening.cancel()
             signals.batch.detach()
 
-    def _deliver_after_cut(self, turn: _Turn, uses: Sequence[ToolUse]) -> None:
-        items = self._parts.delivery.at_step_boundary()
+    def _deliver_after_cut(self, turn: _Turn, uses: Sequence[ToolUse]) -> TurnEndReason | None:
+        ended = self._limit_reached(turn)
+        items = [] if ended else self._parts.delivery.at_step_boundary()
         if uses:
             results = _skipped(uses, CancelReason.USER_MESSAGE)
             self._conversation.add_results(results, self._parts.delivery.as_reminders(items))
@@ -246,9 +271,10 @@ class Agent:
             self._conversation.add_user_text(*(item.input_text for item in items))
             self._ensure_users_word("The user stopped your message here; go on.")
         self._delivered(turn, items, DeliveryPoint.STREAM_CUT)
+        return ended
 
     def _would_stop(self, turn: _Turn, stop_reason: StopReason) -> TurnEndReason | None:
-        items = self._parts.delivery.at_would_stop()
+        items = [] if self._limit_reached(turn) else self._parts.delivery.at_would_stop()
         cut_short = stop_reason in (StopReason.MAX_TOKENS, StopReason.PAUSE_TURN)
         if cut_short and turn.continuations < MAX_CONTINUATIONS:
             turn.continuations += 1

@@ -26,6 +26,7 @@ from midturn_core.model.messages import (
     AssistantMessage,
     Message,
     RedactedThinkingBlock,
+    StopReason,
     TextBlock,
     ThinkingBlock,
     ToolUse,
@@ -33,7 +34,7 @@ from midturn_core.model.messages import (
     Usage,
     UserMessage,
 )
-from midturn_core.model.reply import ReplyReader
+from midturn_core.model.reply import Reply, ReplyReader
 
 TRANSCRIPT_BUDGETS = (300_000, 60_000, 15_000)
 """Characters of the transcript in the attempts after the first."""
@@ -46,6 +47,7 @@ REQUEST = (
     "matters; decisions and the reasons; files read and changed, with paths; what was found out; "
     "commands and their results that still matter; what is done, what is left, and the next step."
 )
+CUT = "\n\n[The summary was cut here at the output limit.]"
 HEADER = "The conversation so far was replaced by this summary of it:\n\n"
 
 
@@ -88,18 +90,26 @@ class Compactor:
     ) -> str:
         last: ModelError | None = None
         for messages in _attempts(request.messages, wish):
-            attempt = replace(request, messages=messages)
             try:
-                reply = await ReplyReader(self._only_waits).read(model, attempt, signal, _Never())
+                reply = await self._read(model, replace(request, messages=messages), signal)
             except ContextFullError as error:
                 last = error
                 continue
-            self.usage += reply.usage
-            if reply.cut is not None:
+            if reply.cut is not None or reply.stop_reason is StopReason.REFUSAL:
                 return ""
-            return "".join(b.text for b in reply.blocks if isinstance(b, TextBlock)).strip()
-        assert last is not None
+            if reply.stop_reason not in (StopReason.TOOL_USE, StopReason.CONTEXT_FULL):
+                return _summary_in(reply)
+            # It began to work, or ran out of room: what it wrote is no summary.
+        if last is None:
+            return ""
         raise last
+
+    async def _read(self, model: ModelClient, request: ModelRequest, signal: Signal) -> Reply:
+        reader = ReplyReader(self._only_waits)
+        try:
+            return await reader.read(model, request, signal, _Never())
+        finally:
+            self.usage += reader.take_spent()
 
     def _only_waits(self, event: Event) -> None:
         if isinstance(event, RetryWaiting):
@@ -111,6 +121,11 @@ class _Never:
 
     async def wait(self) -> None:
         await asyncio.Event().wait()
+
+
+def _summary_in(reply: Reply) -> str:
+    text = "".join(b.text for b in reply.blocks if isinstance(b, TextBlock)).strip()
+    return text + CUT if text and reply.stop_reason is StopReason.MAX_TOKENS else text
 
 
 def _failure(signal: Signal) -> str:

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Protocol, assert_never
 
 from midturn_core.agent import Agent
-from midturn_core.errors import QueueFullError
+from midturn_core.errors import QueueFullError, internal_error
 from midturn_core.events import Emit, Notice, NoticeLevel, TurnEnded, TurnEndReason
 from midturn_core.ids import AgentRuntimeId, new_id
 from midturn_core.interrupt import InterruptCoordinator
@@ -218,7 +218,7 @@ class SessionController:
             except Exception as error:
                 # The wall that keeps the session alive whatever a turn or command raises.
                 _log.exception("a turn raised")
-                self._parts.emit(Notice(NoticeLevel.ERROR, f"Internal error: {error!r}"))
+                self._parts.emit(Notice(NoticeLevel.ERROR, internal_error(error)))
             finally:
                 self._current = None
                 items = self._gate.leave(include_later=self._later_may_go, hold=self._closing)

@@ -118,3 +118,8 @@ class TruncatedStreamError(ModelError):
     """The stream ended before the message was complete."""
 
     retryable = True
+
+
+def internal_error(error: Exception) -> str:
+    """One sentence about a defect of Midturn's own, for the user."""
+    return f"Internal error: {error!r}"

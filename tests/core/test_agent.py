@@ -12,6 +12,7 @@ from midturn_core.errors import ContextFullError, CredentialRejectedError, Trunc
 from midturn_core.events import (
     CompactionFinished,
     DeliveryPoint,
+    Event,
     InputsDelivered,
     MessageEnded,
     MessageSuperseded,
@@ -25,6 +26,7 @@ from midturn_core.interrupt import CancelReason
 from midturn_core.model.client import (
     BlockFinished,
     MessageFinished,
+    RequestCounted,
     RetryScheduled,
     TextChunk,
     ThinkingChunk,
@@ -260,6 +262,22 @@ async def test_an_interrupt_in_a_batch_answers_every_call_and_ends_the_turn() ->
     assert len(kit.model.requests) == 1
 
 
+@pytest.mark.parametrize("priority", [NOW, NEXT])
+async def test_a_line_entered_after_an_interrupt_is_not_consumed_by_the_dying_turn(
+    priority: QueuedInputPriority,
+) -> None:
+    kit = AgentKit(ScriptedModel(text("the whole answer")))
+
+    def interrupt_at_the_last_word(event: Event) -> None:
+        if isinstance(event, MessageEnded):
+            kit.interrupt.interrupt("turn-1")
+            kit.enter("something else", priority)
+
+    kit.on_event = interrupt_at_the_last_word
+    assert (await run(kit)).reason is TurnEndReason.INTERRUPTED
+    assert [item.input_text for item in kit.queue.snapshot()] == ["something else"]
+
+
 async def test_an_interrupt_for_another_turn_does_nothing() -> None:
     kit = AgentKit(ScriptedModel(text("hi")))
     assert not kit.interrupt.interrupt("turn-0")
@@ -364,6 +382,54 @@ async def test_the_step_limit_ends_the_turn_and_it_can_go_on() -> None:
     assert (await run(kit, "go on")).reason is TurnEndReason.DONE
 
 
+@pytest.mark.parametrize("priority", [NOW, NEXT])
+async def test_what_no_step_would_answer_any_more_waits_for_the_next_turn(
+    priority: QueuedInputPriority,
+) -> None:
+    kit = AgentKit(ScriptedModel(calls(use("a", "Wait"))), max_steps=1)
+    turn = asyncio.create_task(run(kit))
+    await kit.batches.running.wait()
+    item = kit.enter("look at this instead", priority)
+    kit.batches.release.set()
+    assert (await turn).reason is TurnEndReason.STEP_LIMIT
+    assert kit.queue.snapshot() == [item]
+    assert kit.of(InputsDelivered) == []
+
+
+async def test_a_now_input_that_cuts_the_last_step_waits_for_the_next_turn() -> None:
+    latch = asyncio.Event()
+    kit = AgentKit(ScriptedModel([TextChunk("I think"), latch]), max_steps=1)
+    turn = asyncio.create_task(run(kit))
+    await until(lambda: bool(kit.of(TextDelta)))
+    item = kit.enter("stop that", NOW)
+    assert (await turn).reason is TurnEndReason.STEP_LIMIT
+    assert kit.queue.snapshot() == [item]
+
+
+async def test_an_input_at_the_would_stop_of_the_last_step_waits_for_the_next_turn() -> None:
+    latch = asyncio.Event()
+    kit = AgentKit(ScriptedModel([TextChunk("I think"), latch, *text("done")]), max_steps=1)
+    turn = asyncio.create_task(run(kit))
+    await until(lambda: bool(kit.of(TextDelta)))
+    item = kit.enter("and now this", NEXT)
+    latch.set()
+    assert (await turn).reason is TurnEndReason.DONE
+    assert kit.queue.snapshot() == [item]
+
+
+async def test_what_waits_when_a_stalled_turn_ends_is_not_swallowed_by_it() -> None:
+    failing = calls(use("a", "Fail"))
+    last = calls(use("a", "Wait"), use("b", "Fail"))
+    kit = AgentKit(ScriptedModel(*[failing] * (loop.STALL_LIMIT - 1), last))
+    kit.batches.wait_fails = True
+    turn = asyncio.create_task(run(kit))
+    await kit.batches.running.wait()
+    item = kit.enter("try the other file", NEXT)
+    kit.batches.release.set()
+    assert (await turn).reason is TurnEndReason.STALLED
+    assert kit.queue.snapshot() == [item]
+
+
 async def test_steps_that_only_fail_are_reminded_once_and_then_stopped() -> None:
     kit = AgentKit(ScriptedModel(*[calls(use("a", "Fail"))] * 10))
     ended = await run(kit)
@@ -434,6 +500,54 @@ async def test_a_compaction_can_be_interrupted_and_changes_nothing_then() -> Non
     assert kit.conversation.messages == before
 
 
+async def test_an_interrupt_during_an_automatic_compaction_interrupts_the_turn() -> None:
+    full: list[Step] = [ContextFullError("too long", way_out="/clear")]
+    kit = AgentKit(ScriptedModel(full, [TextChunk("sum"), asyncio.Event()]))
+    turn = asyncio.create_task(run(kit))
+    await until(lambda: len(kit.model.requests) == 2)
+    kit.interrupt.interrupt("turn-1")
+    assert (await turn).reason is TurnEndReason.INTERRUPTED
+    assert loop.INTERRUPT_NOTE in str(kit.conversation.messages[-1])
+
+
+@pytest.mark.parametrize("stop", [StopReason.TOOL_USE, StopReason.CONTEXT_FULL])
+async def test_words_before_more_work_are_no_summary(stop: StopReason) -> None:
+    words = text("I look at the files first.", stop)
+    kit = AgentKit(ScriptedModel(text("hi"), words, text("the summary")))
+    await run(kit)
+    assert await kit.agent.compact(kit.interrupt)
+    [message] = kit.conversation.messages
+    assert "the summary" in str(message)
+    assert "I look at" not in str(message)
+
+
+async def test_a_refusal_is_no_summary() -> None:
+    kit = AgentKit(ScriptedModel(text("hi"), text("I cannot", StopReason.REFUSAL)))
+    await run(kit)
+    before = kit.conversation.messages
+    assert not await kit.agent.compact(kit.interrupt)
+    assert kit.conversation.messages == before
+
+
+async def test_a_summary_that_was_cut_says_so() -> None:
+    kit = AgentKit(ScriptedModel(text("hi"), text("the beginning", StopReason.MAX_TOKENS)))
+    await run(kit)
+    assert await kit.agent.compact(kit.interrupt)
+    assert "was cut here" in str(kit.conversation.messages[0])
+
+
+async def test_a_defect_in_a_turn_ends_it_in_order() -> None:
+    kit = AgentKit(ScriptedModel(calls(use("a")), text("done")))
+    kit.batches.defect = KeyError("a defect")
+    ended = await run(kit)
+    assert (ended.reason, ended.way_out) == (TurnEndReason.FAILED, loop.RETRY)
+    assert "a defect" in ended.error
+    assert kit.of(TurnEnded) == [ended]
+    kit.batches.defect = None
+    retried = await kit.agent.run_turn([], kit.interrupt)
+    assert retried.reason is TurnEndReason.DONE
+
+
 async def test_usage_is_summed_over_the_turn_and_the_session() -> None:
     kit = AgentKit(ScriptedModel(calls(use("a")), text("one"), text("two")))
     first = await run(kit)
@@ -441,6 +555,26 @@ async def test_usage_is_summed_over_the_turn_and_the_session() -> None:
     assert first.usage == USAGE + USAGE
     assert kit.agent.session_usage == USAGE + USAGE + USAGE
     assert kit.agent.context_tokens == Usage(100, 10).context_tokens
+
+
+async def test_a_cut_and_a_failed_message_count_with_what_they_cost() -> None:
+    begun = Usage(100, 1)
+    failing: list[Step] = [RequestCounted(begun), TextChunk("a"), TruncatedStreamError("broken")]
+    latch = asyncio.Event()
+    kit = AgentKit(ScriptedModel(failing, [RequestCounted(begun), TextChunk("b"), latch]))
+    turn = asyncio.create_task(run(kit))
+    await until(lambda: len(kit.model.requests) == 2 and len(kit.of(TextDelta)) == 2)
+    kit.interrupt.interrupt("turn-1")
+    assert (await turn).usage == begun + begun
+    assert kit.agent.session_usage == begun + begun
+
+
+async def test_a_failed_turn_counts_with_what_it_cost() -> None:
+    begun = Usage(100, 1)
+    failing: list[Step] = [RequestCounted(begun), TextChunk("a"), TruncatedStreamError("broken")]
+    kit = AgentKit(ScriptedModel(*[failing] * 3))
+    ended = await run(kit)
+    assert (ended.reason, ended.usage) == (TurnEndReason.FAILED, begun + begun + begun)
 
 
 async def test_signed_thinking_goes_back_unmodified() -> None:

@@ -36,10 +36,16 @@ class ScriptedBatches:
     def __init__(self) -> None:
         self.running = asyncio.Event()
         self.release = asyncio.Event()
+        self.defect: Exception | None = None
+        """Raised by the next batches."""
+        self.wait_fails = False
+        """Whether ``Wait`` fails when it is released."""
         self.batches: list[tuple[ToolUse, ...]] = []
 
     async def run(self, uses: Sequence[ToolUse], step: int, signals: BatchSignals) -> BatchOutcome:
         self.batches.append(tuple(uses))
+        if self.defect is not None:
+            raise self.defect
         results = [await self._call(use, signals.batch) for use in uses]
         verdict = GateVerdict(parallel=False)
         calls = tuple(
@@ -69,6 +75,8 @@ class ScriptedBatches:
             if signals.reason is not None:
                 content = f"stopped: {signals.reason.value}"
                 return ToolUseResult(use.id, use.name, Outcome.STOPPED, content)
+            if self.wait_fails:
+                return ToolUseResult(use.id, use.name, Outcome.FAILED, "Error: it failed")
         return ToolUseResult(use.id, use.name, Outcome.SUCCEEDED, "ok")
 
 
@@ -79,6 +87,7 @@ class AgentKit:
     model: ScriptedModel
     rules: DeliveryRules = field(default_factory=DeliveryRules)
     max_steps: int = 100
+    on_event: Callable[[Event], None] | None = None
 
     def __post_init__(self) -> None:
         self.events: list[Event] = []
@@ -106,6 +115,8 @@ class AgentKit:
 
     def emit(self, event: Event) -> None:
         self.events.append(event)
+        if self.on_event is not None:
+            self.on_event(event)
 
     def item(
         self,
