@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -336,7 +336,7 @@ class Engine:
             run_blocking=run_blocking,
             progress=call.progress,
             tool_use_id=call.tool_use.id,
-            denies_read=self.authorizer.policy.denies_read,
+            withholds=partial(self.authorizer.withholds, call.tool_use.name),
         )
 
     def warn(self, text: str) -> None:

@@ -61,7 +61,7 @@ class BlockingRunner(Protocol):
     async def __call__(self, function: Callable[[], T]) -> T: ...
 
 
-def _denies_nothing(_: Path) -> bool:
+def _withholds_nothing(_path: Path, _searched: Sequence[Access]) -> bool:
     return False
 
 
@@ -81,9 +81,9 @@ class ToolContext:
     progress: Callable[[str], None]
     """Tell the screen a few words or the newest output line; safe on any thread."""
     tool_use_id: str = ""
-    denies_read: Callable[[Path], bool] = _denies_nothing
-    """Whether a rule closes a file (resolved) that a search comes across: the permission for the
-    call itself is about the searched folder alone."""
+    withholds: Callable[[Path, Sequence[Access]], bool] = _withholds_nothing
+    """Whether a search of what the second names must pass over a file (resolved): the permission
+    for the call itself is about the searched folder alone."""
     accesses: Sequence[Access] = ()
     """What the permission for this call was decided on (``access`` of the final input). A tool
     opens exactly these; empty: it was not asked, and paths are resolved anew.

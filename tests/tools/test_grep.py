@@ -354,10 +354,10 @@ async def test_a_file_that_a_rule_closes_is_not_searched(tmp_path: Path, mode: s
     (tmp_path / "open.txt").write_text("needle\n")
     (tmp_path / "closed.txt").write_text("needle\n")
 
-    def closed(path: Path) -> bool:
+    def closed(path: Path, _: object) -> bool:
         return path.name == "closed.txt"
 
-    context = replace(make_tool_context(tmp_path), denies_read=closed)
+    context = replace(make_tool_context(tmp_path), withholds=closed)
     result = await GrepTool().run({"pattern": "needle", "mode": mode}, context)
     assert result.output is not None
     assert "open.txt" in result.output

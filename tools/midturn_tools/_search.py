@@ -178,11 +178,11 @@ def accept_paths(request: SearchRequest) -> Callable[[bytes], bool]:
 
 
 def accept_readable(request: SearchRequest, context: ToolContext) -> Callable[[bytes], bool]:
-    """As ``accept_paths``, and no deny rule closes the file: a search must not read for the model
-    what Read would refuse.
+    """As ``accept_paths``, and no rule closes the file: a search must not read for the model what
+    Read would refuse or ask about.
     """
-    accepted = accept_paths(request)
-    return lambda path: accepted(path) and not context.denies_read(Path(os.fsdecode(path)))
+    accepted, searched = accept_paths(request), context.accesses
+    return lambda path: accepted(path) and not context.withholds(Path(os.fsdecode(path)), searched)
 
 
 def root_problem(access: PathAccess, path: str, context: ToolContext) -> str:

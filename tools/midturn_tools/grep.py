@@ -43,7 +43,8 @@ path: file or folder, default the workspace. glob: only files such as *.py, src/
 mode: "content" (default) shows matching lines with their numbers, "files" only the paths, "count" \
 the matching lines of each file.
 Hidden files and files that .gitignore or .ignore name are left out unless asked for with hidden \
-or ignored, or named as path; links in folders are not followed. Results come in path order. Lines \
+or ignored, or named as path; links in folders are not followed. Files that need the user's \
+permission, such as .env and keys, are searched only when named as path. Results come in path order. Lines \
 over {LINE_WIDTH} characters are cut around the match; head_limit (default {DEFAULT_HEAD_LIMIT}, at \
 most {MAX_HEAD_LIMIT}) bounds matching lines or files, and the result says so when there are more."""
 

@@ -44,8 +44,7 @@ unless limit says otherwise, and at most {MAX_BYTES:,} bytes; when lines follow,
 the offset at which they begin. Lines beyond {MAX_LINE:,} characters are cut and say how long they \
 are. The number and the tab are not part of the file. A notebook (.ipynb) is shown as cells when \
 neither offset nor limit is given, otherwise as its raw lines. Pictures and other binary files are \
-named with their type and size, not shown. Reads that do not depend on each other can be requested \
-in one response."""
+named with their type and size, not shown."""
 
 _SCHEMA: JsonObject = {
     "type": "object",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from midturn_core.ids import AgentRuntimeId, new_id
@@ -99,6 +100,10 @@ class Authorizer:
         if request.must_ask and decision.verdict is Verdict.ALLOW:
             return Decision(Verdict.ASK, request.must_ask)
         return decision
+
+    def withholds(self, tool_name: str, path: Path, searched: Sequence[Access]) -> bool:
+        """Whether a permitted search must pass over a file: see ``PermissionPolicy``."""
+        return self._policy.withholds(tool_name, path, searched, self.session_rules.rules())
 
     async def authorize(
         self,

@@ -52,10 +52,23 @@ class PermissionPolicy:
         ]
         return max(decisions, key=lambda decision: decision.verdict)
 
-    def denies_read(self, path: Path) -> bool:
-        """Whether a deny rule closes a file (absolute path) that a search comes across."""
-        subject = PathSubject("Read", PathAccess(path, path, False), self._surroundings())
-        return any(subject.denied_by(rule) is Match.YES for rule in self.rules.deny)
+    def withholds(
+        self,
+        tool_name: str,
+        path: Path,
+        searched: Sequence[Access],
+        session_rules: Iterable[Rule] = (),
+    ) -> bool:
+        """Whether a permitted search of ``searched`` must pass over a file (absolute path) in it.
+
+        So it is where a rule denies it, and where it would be asked about by itself but nobody
+        was asked about the search.
+        """
+        rules = tuple(session_rules)
+        found = self.decide(tool_name, [PathAccess(path, path, False)], rules).verdict
+        if found is Verdict.ASK:
+            return self.decide(tool_name, searched, rules).verdict is not Verdict.ASK
+        return found is Verdict.DENY
 
     def _surroundings(self) -> Surroundings:
         return Surroundings(self.workspace, self.home, self.own_folders)

@@ -194,9 +194,32 @@ def test_path_rules_that_deny_look_at_commands_too(rule: str, text: str, verdict
 
 
 def test_searches_can_ask_which_files_are_closed() -> None:
-    rules = policy(deny=["Read(secrets/)", "Edit(a.py)"])
-    assert rules.denies_read(WORKSPACE / "secrets/a")
-    assert not rules.denies_read(WORKSPACE / "a.py")
+    rules = policy(deny=["Read(secrets/)", "Edit(a.py)", "Grep(logs/)"])
+    everywhere = [PathAccess(WORKSPACE, WORKSPACE, False)]
+    assert rules.withholds("Grep", WORKSPACE / "secrets/a", everywhere)
+    assert rules.withholds("Grep", WORKSPACE / "logs/a", everywhere)
+    assert not rules.withholds("Grep", WORKSPACE / "a.py", everywhere)
+
+
+@pytest.mark.parametrize("name", ["server.pem", "private/a.txt"])
+def test_a_search_that_nobody_was_asked_about_passes_over_what_would_be_asked(name: str) -> None:
+    rules = policy(ask=["Read(private/)"])
+    everywhere = [PathAccess(WORKSPACE, WORKSPACE, False)]
+    asked = [PathAccess(WORKSPACE / name, WORKSPACE / name, False)]
+    assert rules.withholds("Grep", WORKSPACE / name, everywhere)
+    assert not rules.withholds("Grep", WORKSPACE / name, asked)
+
+
+def test_what_the_user_allowed_by_name_is_searched_like_the_rest() -> None:
+    everywhere = [PathAccess(WORKSPACE, WORKSPACE, False)]
+    rules = [parse_rule("Read(./server.pem)")]
+    assert not policy().withholds("Grep", WORKSPACE / "server.pem", everywhere, rules)
+
+
+def test_without_questions_a_search_passes_over_nothing_but_what_is_denied() -> None:
+    everywhere = [PathAccess(WORKSPACE, WORKSPACE, False)]
+    rules = policy(PermissionMode.YOLO)
+    assert not rules.withholds("Grep", WORKSPACE / "server.pem", everywhere)
 
 
 @pytest.mark.parametrize(
