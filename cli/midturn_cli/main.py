@@ -9,6 +9,8 @@ import sys
 
 def main() -> int:
     """Run ``midturn`` with the arguments of the process, and return its exit code."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _open_missing_streams()
     try:
         code = _run(sys.argv[1:])
         if sys.stdout is not None:
@@ -61,6 +63,21 @@ def _dispatch(argv: list[str]) -> int:
             from midturn_cli import launch
 
             return launch.run(arguments)
+
+
+def _open_missing_streams() -> None:
+    """Started with ``<&-`` or the like: otherwise the next file that is opened takes the place of
+    a standard stream, and the output of commands would go into it.
+    """
+    import os
+
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 def _reader_left() -> int:

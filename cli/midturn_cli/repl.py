@@ -11,7 +11,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -110,6 +110,15 @@ async def _interactive(launch: Launch, tty: TtyState | None) -> _Ending:
     return repl.ending(code, front.failure)
 
 
+@dataclass(frozen=True, slots=True)
+class _EarlyLine:
+    """What was entered before the engine was there."""
+
+    text: str
+    priority: QueuedInputPriority | None
+    pasted: bool
+
+
 class _Repl:
     """The session as the terminal sees it: a ``SessionPort`` that exists before the engine."""
 
@@ -118,7 +127,7 @@ class _Repl:
         self.front: TerminalFrontEnd | None = None
         self._session: InteractiveSession | None = None
         self._loading: asyncio.Task[None] | None = None
-        self._early: list[Callable[[InteractiveSession], str]] = []
+        self._early: list[_EarlyLine] = []
         self._undelivered: tuple[str, ...] = ()
         self._failure: Exception | None = None
         self._next: Launch | None = None
@@ -138,7 +147,7 @@ class _Repl:
         self, text: str, priority: QueuedInputPriority | None, *, pasted: bool = False
     ) -> str:
         if self._session is None:
-            self._early.append(lambda session: session.submit(text, priority, pasted=pasted))
+            self._early.append(_EarlyLine(text, priority, pasted))
             return ""
         return self._session.submit(text, priority, pasted=pasted)
 
@@ -179,23 +188,25 @@ class _Repl:
 
             front = FrontEnd(self.front.emit, self.front.ask_handler)
             self._session = InteractiveSession(self._launch, front, self)
+            self._session.open()
         except Exception as error:
             # A wall: without an engine the input line would take lines for ever, for nobody.
             self._failure = error
             self.front.request_exit(EXIT_FAILED)
             return
-        self._session.open()
-        for submit in self._early:
-            if problem := submit(self._session):
+        early, self._early = self._early, []
+        for line in early:
+            if problem := self._session.submit(line.text, line.priority, pasted=line.pasted):
                 self._session.engine.warn(problem)
-        self._early.clear()
+                self.front.set_draft(line.text)
 
     async def close(self) -> None:
         """End what runs and let go of the engine."""
         if self._loading is not None:
             await asyncio.gather(self._loading, return_exceptions=True)
-        if self._session is not None:
-            self._undelivered = tuple(await self._session.close())
+        early = [line.text for line in self._early]
+        waiting = await self._session.close() if self._session is not None else []
+        self._undelivered = (*early, *waiting)
 
     def ending(self, code: int, failure: BaseException | None) -> _Ending:
         """How it ended, once it is closed; ``failure`` is that of the screen."""

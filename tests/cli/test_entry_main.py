@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,6 +106,37 @@ def test_an_ending_from_outside_has_its_own_code_and_no_traceback(error: str, co
     )
     done = run_python(["-c", program])
     assert (done.returncode, done.stderr) == (code, b"")
+
+
+@pytest.mark.parametrize(
+    ("closed", "replaced"),
+    [("<&-", [0]), (">&-", [1]), ("2>&-", [2]), ("<&- >&- 2>&-", [0, 1, 2])],
+)
+def test_it_starts_without_a_standard_stream(
+    closed: str, replaced: list[int], tmp_path: Path
+) -> None:
+    """And no file that is opened takes the place of the stream."""
+    program = (
+        "import os, sys; from midturn_cli import main, options\n"
+        "def look(argv):\n"
+        "    null = os.stat(os.devnull)\n"
+        "    streams = [s.fileno() for s in (sys.stdin, sys.stdout, sys.stderr)]\n"
+        "    empty = [n for n in streams if os.path.samestat(os.fstat(n), null)]\n"
+        f"    with open({str(tmp_path / 'seen')!r}, 'w') as file:\n"
+        "        file.write(f'{streams} {empty}')\n"
+        "    raise SystemExit\n"
+        "options.parse_quickly = look\n"
+        "main.main()"
+    )
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)} {closed}"
+    subprocess.run(
+        ["sh", "-c", command],
+        stdin=subprocess.PIPE,
+        capture_output=True,
+        env=midturn_environment(),
+        check=False,
+    )
+    assert (tmp_path / "seen").read_text() == f"[0, 1, 2] {replaced}"
 
 
 def test_a_reader_that_leaves_early_ends_it_quietly(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from midturn_core.conversation import Conversation
 from midturn_core.model.messages import TextBlock
 from midturn_core.paths import sessions_folder
 from midturn_core.session.store import SessionStore
-from tests.support.live_midturn import Start, live_midturn
+from tests.support.live_midturn import LiveMidturn, Start, live_midturn
 from tests.support.messages_connection import RecordedRequest
 from tests.support.messages_script import Calls, Latch, Reply, Says
 from tests.support.messages_server import MessagesServer
@@ -209,6 +209,18 @@ def test_in_a_terminal_the_sentence_stands_on_a_clean_screen(tmp_path: Path) -> 
             shown = live.shown()
     assert "20200101-000000-abcdef" in shown.text
     assert "›" not in shown.text
+
+
+def test_a_line_entered_before_the_session_turned_out_to_be_missing_is_given_back(
+    tmp_path: Path,
+) -> None:
+    with MessagesServer() as server:
+        environ = midturn_environment(**server.environment())
+        with LiveMidturn(tmp_path, Start(("-r", "20200101-000000-abcdef")), environ) as live:
+            live.send("my long first prompt\r")
+            assert live.wait_exit(30) == 2
+            assert "my long first prompt" in live.shown().text
+    assert server.requests == []
 
 
 def test_a_session_in_use_is_not_opened_twice(tmp_path: Path) -> None:

@@ -42,16 +42,18 @@ async def list_sessions(use: Use) -> None:
 
 
 async def open_session(use: Use) -> None:
-    session_id = await _chosen(use)
-    if session_id == use.engine.session.id:
+    chosen = await _chosen(use)
+    if chosen.id == use.engine.session.id:
         raise CommandError("That is the session that is open now")
+    # Looked at while this session is still open: if that one cannot be opened, it stays.
+    await asyncio.to_thread(use.engine.store.check, chosen)
     # Nothing more may start here; what waits is reported when this session closes.
     use.engine.queue.hold(use.engine.context_id)
-    use.host.reopen(session_id)
+    use.host.reopen(chosen.id)
 
 
-async def _chosen(use: Use) -> str:
-    """The id that a number of the list, an id or the beginning of an id stands for."""
+async def _chosen(use: Use) -> SessionSummary:
+    """What a number of the list, an id or the beginning of an id stands for."""
     word = use.arguments
     if word.isascii() and word.isdecimal() and len(word) <= MAX_DIGITS:
         ids = use.shown.sessions or tuple(summary.id for summary in await _others(use))
@@ -63,7 +65,7 @@ async def _chosen(use: Use) -> str:
     summary = await asyncio.to_thread(use.engine.store.find, word)
     if summary.damaged:
         raise CommandError(f"The session {summary.id} cannot be read; its file is {summary.path}")
-    return summary.id
+    return summary
 
 
 async def _others(use: Use) -> list[SessionSummary]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ try:
     import fcntl
 except ImportError:  # Windows has no advisory locks; two instances are not told apart there
     fcntl = None  # type: ignore[assignment]
+
+
+IN_USE = "another Midturn writes to it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +65,26 @@ class SessionLog:
             SessionError: it cannot be read, a newer release wrote it, or another Midturn has it
                 open.
         """
-        try:
-            content = path.read_bytes()
-            found = read_log(content)
-        except OSError as error:
-            raise SessionError(f"cannot read the session {path}: {error.strerror}") from error
-        except NewerVersionError as error:
-            raise SessionError(
-                f"the session {path} was written by a newer Midturn ({error}); it was not touched"
-            ) from error
+        content, found = _read(path)
         log = cls(path, next_seq=max((r.seq for r in found.records), default=0) + 1)
         warnings = [_sentence(path, found, content)] if found.problems or not content else []
         warnings += log._take_over(found, content)
         return OpenedLog(log, found.records, tuple(warnings))
+
+    @classmethod
+    def check(cls, path: Path) -> None:
+        """Look whether ``open`` would succeed, and change nothing.
+
+        Raises:
+            SessionError: as in ``open``.
+        """
+        _read(path)
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            if not _lock(descriptor):
+                raise SessionError(f"the session {path} cannot be opened: {IN_USE}")
+        finally:
+            os.close(descriptor)
 
     @property
     def empty(self) -> bool:
@@ -141,7 +152,7 @@ class SessionLog:
         descriptor = os.open(self.path, flags, 0o600)
         if not _lock(descriptor):
             os.close(descriptor)
-            raise OSError(0, "another Midturn writes to it")
+            raise OSError(0, IN_USE)
         self._descriptor = descriptor
         self._good_end = os.fstat(descriptor).st_size
 
@@ -165,6 +176,31 @@ class SessionLog:
             os.write(self._descriptor, b"\n")
         self._good_end = os.fstat(self._descriptor).st_size
         return []
+
+
+def read_regular(path: Path, most: int | None = None) -> bytes:
+    """The beginning of a file, or all of it.
+
+    Raises:
+        OSError: it cannot be read, or it is no file (a FIFO would block for ever).
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "it is no file")
+        return file.read() if most is None else file.read(most)
+
+
+def _read(path: Path) -> tuple[bytes, ReadLog]:
+    try:
+        content = read_regular(path)
+        return content, read_log(content)
+    except OSError as error:
+        raise SessionError(f"cannot read the session {path}: {error.strerror}") from error
+    except NewerVersionError as error:
+        raise SessionError(
+            f"the session {path} was written by a newer Midturn ({error}); it was not touched"
+        ) from error
 
 
 def _sentence(path: Path, found: ReadLog, content: bytes) -> str:

@@ -17,7 +17,7 @@ from midturn_core.conversation import (
     ResultsAdded,
     UserTextAdded,
 )
-from midturn_core.errors import SessionError
+from midturn_core.errors import ConversationError, SessionError
 from midturn_core.ids import new_id
 from midturn_core.model.messages import JsonObject, JsonValue, Outcome, ToolUseResult, Usage
 from midturn_core.queue.reminder import SystemReminderFormatter
@@ -30,7 +30,7 @@ from midturn_core.session.codec import (
     usage_from_json,
     usage_to_json,
 )
-from midturn_core.session.log import SessionLog
+from midturn_core.session.log import SessionLog, read_regular
 from midturn_core.session.records import NewerVersionError, Record, read_log
 
 SUFFIX = ".jsonl"
@@ -186,6 +186,13 @@ class SessionStore:
             raise SessionError(f"{how_many} with an id that begins with {text!r}; see /resume")
         return (exact or fitting)[0]
 
+    def check(self, summary: SessionSummary) -> None:
+        """
+        Raises:
+            SessionError: ``resume`` would fail now.
+        """
+        SessionLog.check(summary.path)
+
     def resume(self, summary: SessionSummary, workspace: Path) -> Resumed:
         """Open a session again; its history is made valid whatever the file lost.
 
@@ -219,9 +226,12 @@ def _rebuild(session: Session, records: Iterable[Record], warnings: tuple[str, .
             else:
                 change = change_from_json(record.type, record.data)
                 mended += 0 if change is None else _apply_mending(recorder, change)
-        except ValueError:
+        except (ValueError, ConversationError):
             unknown += 1
-    mended += recorder.close_pending(LOST_RESULT, Outcome.STOPPED)
+    if closed := recorder.close_pending(LOST_RESULT, Outcome.STOPPED):
+        # Written too, so that the next resume has nothing to mend here and nothing to say.
+        session.record_change(changes[-1])
+        mended += closed
     found = [
         (unknown, "{} record(s) could not be used"),
         (mended, "{} place(s) where the end of a call or a message was missing were filled in"),
@@ -270,16 +280,16 @@ def _summarise(path: Path) -> SessionSummary:
     readable = False
     try:
         modified = path.stat().st_mtime
-        with path.open("rb") as file:
-            head = file.read(PREVIEW_BYTES)
+        head = read_regular(path, PREVIEW_BYTES)
     except OSError:
         return SessionSummary(session_id, path, "", 0.0, "", damaged=True)
     for record in _preview(head):
         readable = True
         if record.type == "session":
             workspace = str(record.data.get("workspace", ""))
-        elif isinstance(change := change_from_json(record.type, record.data), UserTextAdded):
-            prompt = change.texts[0] if change.texts else ""
+        elif record.type == "user_text":
+            texts = record.data.get("texts")
+            prompt = str(texts[0]) if isinstance(texts, list) and texts else ""
             break
     return SessionSummary(session_id, path, workspace, modified, prompt, damaged=not readable)
 

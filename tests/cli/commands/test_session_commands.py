@@ -145,6 +145,20 @@ async def test_the_session_that_is_open_cannot_be_opened_again(tmp_path: Path) -
         assert "There is no other session of this folder" in kit.said
 
 
+async def test_a_session_that_is_open_elsewhere_is_no_reason_to_leave_this_one(
+    tmp_path: Path,
+) -> None:
+    there = ScriptedModel(text("ok"))
+    async with (
+        open_session(make_launch(tmp_path, demo=False), lambda _: there) as other,
+        open_session(make_launch(tmp_path)) as kit,
+    ):
+        await other.run("hello")
+        await kit.run(f"/resume {other.engine.session.id}")
+        assert "another Midturn" in kit.errors[0]
+        assert kit.host.reopened == []
+
+
 async def test_opening_waits_for_the_turn_and_what_waits_behind_it_is_not_sent(
     tmp_path: Path,
 ) -> None:

@@ -73,6 +73,29 @@ def test_a_second_instance_is_told(tmp_path: Path) -> None:
     SessionLog.open(session.log.path).log.close()
 
 
+def test_a_session_can_be_checked_without_being_opened(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path)
+    session = store.create(tmp_path)
+    Conversation(session.record_change).add_user_text("hi")
+    [summary] = store.list()
+    with pytest.raises(SessionError, match="another Midturn"):
+        store.check(summary)
+    session.close()
+    store.check(summary)
+    store.resume(summary, tmp_path).session.close()
+
+
+def test_a_fifo_among_the_sessions_holds_nobody_up(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path)
+    session = store.create(tmp_path)
+    Conversation(session.record_change).add_user_text("hi")
+    session.close()
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert sorted(summary.damaged for summary in store.list()) == [False, True]
+    with pytest.raises(SessionError, match="it is no file"):
+        store.resume(store.find("pipe"), tmp_path)
+
+
 @pytest.fixture
 def refusing_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """A disk that takes half of a write and says so, as a full one does."""
