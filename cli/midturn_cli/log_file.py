@@ -52,8 +52,10 @@ def open_log(config: LogConfig, environ: Mapping[str, str]) -> str:
 
 
 def close_log() -> None:
-    """Stop logging to a file."""
+    """Stop logging to a file; levels are as they were."""
     root = logging.getLogger()
+    for package in _OUR_PACKAGES:
+        logging.getLogger(package).setLevel(logging.NOTSET)
     for handler in [known for known in root.handlers if isinstance(known, _PrivateFileHandler)]:
         root.removeHandler(handler)
         handler.close()

@@ -53,11 +53,11 @@ def run(launch: Launch) -> int:
         from midturn_cli import plain_repl
 
         return plain_repl.run(launch)
-    _end_in_order()
     following: Launch | None = launch
     code = 0
     while following is not None:
         before = read_tty(sys.stdin.fileno())
+        _leave_on_signals(before)
         try:
             ending = asyncio.run(_interactive(following, prepaint()))
         finally:
@@ -70,13 +70,18 @@ def run(launch: Launch) -> int:
     return code
 
 
-def _end_in_order() -> None:
-    """Have the terminal restored whenever a signal comes before the application handles it."""
+def _leave_on_signals(before: TtyState | None) -> None:
+    """End at once when a signal comes before the application handles it: there is nothing to save
+    yet, and an exception in the middle of building the event loop would leave half of it behind.
+    """
 
     def leave(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
+        if before is not None:
+            before.restore()
+        os.write(1, b"\r\n")
+        os._exit(128 + number)
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, leave)
 
 

@@ -107,7 +107,7 @@ def test_a_signal_in_the_middle_of_an_answer(
     assert "a line that waits" in shown.split("not sent")[-1]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_at_the_first_sight_of_the_input_line(
     tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -115,6 +115,18 @@ def test_a_signal_at_the_first_sight_of_the_input_line(
     with MessagesServer() as server, shell_around(server, tmp_path) as live:
         send_signal(tmp_path, number)
         check_terminal(live, tmp_path, 128 + number)
+
+
+def test_an_interrupt_at_the_first_sight_of_the_input_line(tmp_path: Path) -> None:
+    """Before the application is there it ends the start; after that it is a first Ctrl-C."""
+    with MessagesServer() as server, shell_around(server, tmp_path) as live:
+        send_signal(tmp_path, signal.SIGINT)
+        shown = live.see("the shell is back|Press Ctrl-C again")
+        if "the shell is back" in shown.text:
+            check_terminal(live, tmp_path, 130)
+        else:
+            live.key("ctrl-d")
+            check_terminal(live, tmp_path, 0)
 
 
 def test_a_signal_before_an_open_question_ends_the_command_too(tmp_path: Path) -> None:

@@ -138,8 +138,9 @@ class LiveMidturn(PtySession):
         return self.see_not(r" · queue \d")
 
     def see_idle(self) -> Rendered:
-        """Wait until nothing runs: only the input line and the status row move."""
-        return self.see_not(r"^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] ")
+        """Wait until nothing runs: no spinner, and no tier before the glyph of the input line."""
+        self.see_not(r"^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] ")
+        return self.see(rf"^{GLYPH}")
 
     def shown(self) -> Rendered:
         """The terminal as it is now."""
