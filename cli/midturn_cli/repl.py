@@ -37,6 +37,7 @@ class _Ending:
     code: int
     undelivered: tuple[str, ...] = ()
     session_id: str = ""
+    demo: bool = False
     reopen: Launch | None = None
     failure: BaseException | None = None
     """What made it end, to be raised once the terminal is as before."""
@@ -221,6 +222,7 @@ class _Repl:
             code,
             self._undelivered,
             session.engine.session.id if session is not None and written else "",
+            self._launch.demo,
             self._next,
             self._failure or failure,
         )
@@ -244,6 +246,7 @@ def _say_goodbye(ending: _Ending) -> None:
         lines.append(f"{len(ending.undelivered)} queued input(s) were not sent:")
         lines += [f"  {one_line(text)}" for text in ending.undelivered]
     if ending.session_id and ending.reopen is None:
-        lines.append(f"Go on with this session: midturn -r {ending.session_id}")
+        command = "midturn demo" if ending.demo else "midturn"
+        lines.append(f"Go on with this session: {command} -r {ending.session_id}")
     if lines:
         sys.stdout.write("\n".join(lines) + "\n")
