@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from midturn_core.compaction import HEADER, REQUEST
 from midturn_core.conversation import Conversation
 from midturn_core.interrupt import SignalSource
 from midturn_core.model.client import ModelRequest, TextChunk
@@ -42,7 +43,10 @@ def calls(text: str) -> list[list[tuple[str, object]]]:
         ("stop, please read a.py", [[("Read", "a.py")]]),
         ("read a.py and find needle", [[("Read", "a.py"), ("Grep", "needle")]]),
         ("find TODO in core", [[("Grep", "TODO")]]),
-        ("search for 'two words'", [[("Grep", r"two\ words")]]),
+        ("search for 'two words'", [[("Grep", "two words")]]),
+        ("find f(x) in .", [[("Grep", r"f\(x\)")]]),
+        ("read a.py\n\nwhat was piped in", [[("Read", "a.py")]]),
+        ("stop please", [[]]),
         ("files **/*.py", [[("Glob", "**/*.py")]]),
         ("fetch", [[("WebFetch", "http://127.0.0.1:1/")]]),
         ("fetch 2 pages", [[("WebFetch", f"http://127.0.0.1:1/page/{n}") for n in (1, 2)]]),
@@ -131,6 +135,32 @@ async def test_a_redirect_replaces_what_was_left(tmp_path: Path) -> None:
     conversation.add_user_text("read a.py, then find x, then run ls")
     answers = await take_turn(model, conversation, "stop, that is enough")
     assert len(answers) == 2
+    await model.close()
+
+
+async def test_words_alone_do_not_end_a_turn_that_has_more_to_do(tmp_path: Path) -> None:
+    model = DemoModel(tmp_path, DemoSite(), rate=1e6)
+    conversation = Conversation()
+    conversation.add_user_text("count to 3, then read a.py")
+    answers = await take_turn(model, conversation)
+    assert len(answers) == 2
+    assert "That was line 3." in answers[0] and "I read that." in answers[0]
+    await model.close()
+
+
+async def test_a_summary_lists_what_was_asked_and_is_no_request_itself(tmp_path: Path) -> None:
+    model = DemoModel(tmp_path, DemoSite(), rate=1e6)
+    conversation = Conversation()
+    conversation.add_user_text("read a.py")
+    await take_turn(model, conversation)
+    conversation.add_user_text(REQUEST)
+    reply, summary = await ask(model, conversation)
+    assert reply.stop_reason is StopReason.END_TURN
+    assert summary == "The demo was asked for:\n\n- read a.py"
+    after = Conversation()
+    after.add_user_text(HEADER + summary)
+    after.add_user_text("read b.py")
+    assert (await take_turn(model, after))[0] == "I read that."
     await model.close()
 
 

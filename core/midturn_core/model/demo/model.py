@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from midturn_core.compaction import HEADER, REQUEST
 from midturn_core.model.client import (
     BlockFinished,
     MessageFinished,
@@ -16,7 +17,7 @@ from midturn_core.model.client import (
     TextChunk,
     ToolUseStarting,
 )
-from midturn_core.model.demo.plan import Call, Places, Step, plan_for
+from midturn_core.model.demo.plan import Call, Places, Step, next_step, plan_for
 from midturn_core.model.demo.site import DemoSite
 from midturn_core.model.messages import (
     AssistantMessage,
@@ -65,7 +66,11 @@ class DemoModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         await self._site.start()
         state = self._follow(request.messages)
-        step = state.steps[0] if state.steps else Step(_report(state.results))
+        if _wants_summary(request.messages):
+            step = Step(_summary(request.messages))
+        else:
+            planned, _ = next_step(state.steps)
+            step = planned or Step(_report(state.results))
         words = "\n\n".join(part for part in (_heard(state.heard), step.say) if part)
         async for chunk in _paced(words, state.rate):
             yield chunk
@@ -88,7 +93,7 @@ class DemoModel:
         state = _State(rate=self._rate)
         for message in messages:
             if isinstance(message, AssistantMessage):
-                state.steps = state.steps[1:]
+                _, state.steps = next_step(state.steps)
                 state.heard = []
                 state.results = ()
                 state.working = bool(message.tool_uses)
@@ -104,6 +109,8 @@ class DemoModel:
         state.working = False
 
     def _hear(self, state: _State, text: str) -> None:
+        if text.startswith(HEADER) or REQUEST in text:
+            return
         reminder = _REMINDER.fullmatch(text)
         if reminder and reminder[2] != MID_TURN_INJECTION_KEY:
             if "interrupted" in reminder[3]:
@@ -122,6 +129,26 @@ class DemoModel:
             state.steps = []
         if plan.understood:
             state.steps += plan.steps
+
+
+def _wants_summary(messages: Sequence[Message]) -> bool:
+    last = messages[-1].blocks[-1] if messages and messages[-1].blocks else None
+    return isinstance(last, TextBlock) and REQUEST in last.text
+
+
+def _summary(messages: Sequence[Message]) -> str:
+    """What was asked for, in the user's words: all that a script can tell."""
+    texts = [
+        block.text
+        for message in messages
+        if isinstance(message, UserMessage)
+        for block in message.blocks
+        if isinstance(block, TextBlock)
+        and REQUEST not in block.text
+        and not block.text.startswith("<system-reminder")
+    ]
+    asked = "\n".join(f"- {_first_line(text.removeprefix(HEADER))}" for text in texts)
+    return f"The demo was asked for:\n\n{asked}"
 
 
 def _heard(texts: Sequence[str]) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from midturn_core.model.messages import JsonObject, JsonValue
@@ -70,9 +70,21 @@ _OPENING = re.compile(
 )
 
 
+_FULL_STOP = re.compile(r"(?<=[^\s.!?/])[.!?]+$")
+"""Not the folder ``.`` or ``..`` at the end of a request."""
+_STOP = re.compile(
+    r"(?i)(?=.*\b(?:stop|cancel|never mind|forget)\b)"
+    r"(?:\W|(?:please|ok|no|wait|now|stop|cancel|never mind|forget|that|it)\b)+"
+)
+_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
+"""What a regular expression gives a meaning; a blank needs no escape, and Rust refuses one."""
+
+
 def plan_for(text: str, places: Places) -> Plan:
     """The plan of a request; ``understood`` False when it contains nothing known."""
-    request = text.strip().rstrip(".!?")
+    request = _FULL_STOP.sub("", text.strip())
+    if _STOP.fullmatch(request):
+        return Plan((Step("Stopped. What next?"),))
     if re.fullmatch(r"(?i)tour|.*\btour\b.{0,20}", request):
         return Plan(tour(places))
     if match := re.fullmatch(r"(?i)rate (\d{1,6})(?: (?:words|tokens).*)?", request):
@@ -87,6 +99,15 @@ def plan_for(text: str, places: Places) -> Plan:
     return Plan(tuple(steps))
 
 
+def next_step(steps: Sequence[Step]) -> tuple[Step | None, list[Step]]:
+    """What one message says and calls, and what is left: words alone would end the turn."""
+    if not steps:
+        return None, []
+    count = next((n for n, step in enumerate(steps, 1) if step.calls), len(steps))
+    words = "\n\n".join(step.say for step in steps[:count] if step.say)
+    return Step(words, steps[count - 1].calls), list(steps[count:])
+
+
 def _not_understood(request: str) -> str:
     quoted = "\n".join(f"> {line}" for line in request.split("\n"))
     return (
@@ -96,10 +117,14 @@ def _not_understood(request: str) -> str:
 
 
 def _split_steps(request: str) -> list[str]:
-    """``write`` and ``run`` take the rest of the line as it is, whatever words are in it."""
+    """``write`` and ``run`` take the rest as it is, whatever is in it; the others take the first
+    paragraph: what was piped in comes after it.
+    """
     if re.match(r"(?i)(please )?(write|run|edit)\b", request):
         return [request]
-    return [part for part in re.split(r"(?i)[,;]?\s+then\s+", request) if part.strip()]
+    return [
+        part for part in re.split(r"(?i)[,;]?\s+then\s+", request.split("\n\n")[0]) if part.strip()
+    ]
 
 
 def _steps_of(part: str, places: Places) -> list[Step] | None:
@@ -130,10 +155,14 @@ def _find(match: re.Match[str], places: Places) -> list[Step]:
 
 def _search(words: str) -> Call:
     found = re.fullmatch(r"(.+?)\s+in\s+(\S+)", words.strip())
-    tool_input: dict[str, JsonValue] = {"pattern": re.escape(_bare(found[1] if found else words))}
+    tool_input: dict[str, JsonValue] = {"pattern": _literal(_bare(found[1] if found else words))}
     if found:
         tool_input["path"] = _bare(found[2])
     return Call("Grep", tool_input)
+
+
+def _literal(text: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", text)
 
 
 def _files(match: re.Match[str], places: Places) -> list[Step]:
