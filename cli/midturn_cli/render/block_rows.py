@@ -131,7 +131,9 @@ def _text_rows(
             return look.canvas.wrap(Text(block.text[:MAX_NOTICE_CHARS], theme.dim), width - 1)
         case OutputBlock():
             style = theme.bad if block.error else ""
-            return [Text(row, style) for row in wrap_hard_lines(block.text, width - 1)]
+            if len(block.text) > MAX_NOTICE_CHARS:
+                return [Text(row, style) for row in wrap_hard_lines(block.text, width - 1)]
+            return look.canvas.wrap(Text(block.text, style), width - 1)
         case TurnEndBlock():
             style = theme.bad if block.reason is TurnEndReason.FAILED else theme.warning
             return look.canvas.wrap(Text(turn_end(block)[:MAX_NOTICE_CHARS], style), width - 1)

@@ -71,7 +71,8 @@ def _head(call: CallInfo, result: CallResult, theme: Theme, width: int, *, in_pa
         (f" {sign(result.outcome)}", style), (f" ({duration(result.duration_ms)})", theme.dim)
     )
     remarks = [result.summary] if in_panel and not result.error else []
-    if result.outcome not in (Outcome.SUCCEEDED, Outcome.FAILED):
+    told = result.outcome is Outcome.DENIED and result.receipt.startswith(Outcome.DENIED.value)
+    if result.outcome not in (Outcome.SUCCEEDED, Outcome.FAILED) and not told:
         remarks.append(result.outcome.value)
     remarks += ["retried"] if result.retried else []
     remarks += [] if _is_long(result.receipt, width) else [result.receipt]

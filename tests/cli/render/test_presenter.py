@@ -233,6 +233,19 @@ def test_a_rule_that_was_allowed_is_shown_whole() -> None:
     assert "allowed this session: Bash(git push origin a-long-branch-name:*)" in text
 
 
+def test_a_refusal_is_said_once() -> None:
+    question = ask()
+    text = screen(
+        batch_started(1, SEQUENTIAL),
+        call_started(0, 1, "Bash", "git push"),
+        AskRequested(question),
+        AskAnswered(question, AskReply(AskAnswer.NO_WITH_REASON, "not now")),
+        call_ready(0, Outcome.DENIED),
+    )
+    assert "denied: not now" in text
+    assert text.count("denied") == 1
+
+
 def test_a_notice_stands_before_the_open_tail_and_never_inside_a_line() -> None:
     text = screen(
         TextDelta("First.\n\nSecond.\n\nThird para"),
@@ -345,6 +358,12 @@ def test_the_end_of_a_turn_says_why_and_what_to_do(reason: TurnEndReason, words:
 def test_command_output_is_plain_or_markdown() -> None:
     assert screen(CommandOutput("**raw** [red]")) == "**raw** [red]\n"
     assert screen(CommandOutput("- **bold**", markdown=True)) == " • bold\n"
+
+
+def test_what_a_command_says_is_broken_between_words() -> None:
+    assert screen(CommandOutput("several words that are too long"), width=16) == (
+        "several words\nthat are too\nlong\n"
+    )
 
 
 def test_a_table_is_aligned_and_text_in_it_is_no_markup() -> None:
