@@ -38,7 +38,7 @@ def status(use: Use) -> None:
         ("context", "unknown yet" if info.context_percent is None else f"{info.context_percent}%"),
         ("session file", f"{log.path}{' (nothing saved yet)' if log.empty else ''}"),
         ("log file", _log_file(use)),
-        ("configuration", f"{config.file}{'' if config.file_read else ' (not there)'}"),
+        ("configuration", f"{config.file}{'' if config.file.exists() else ' (not there)'}"),
         ("version", f"Midturn {VERSION}, Python {platform.python_version()}, {platform.system()}"),
     ]
     use.table("Status", ("", ""), rows, "DEMO: a script answers, no model" if info.demo else "")

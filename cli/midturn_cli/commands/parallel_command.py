@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +19,7 @@ T = TypeVar("T")
 SAVE = "--save"
 WORDS = ("on", "off", "status", "max N", "per-batch N", SAVE)
 EXAMPLE = "/parallel on"
+SAVE_ALL = "/parallel --save saves all three settings of this session."
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +84,19 @@ def _number(key: str, word: str, *, example: int) -> int:
     )
 
 
+def _combined(config: ToolConcurrencyConfig, changes: _Changes) -> ToolConcurrencyConfig:
+    """Raises ValueError when the keys do not go together."""
+    return replace(
+        config,
+        enabled=config.enabled if changes.enabled is None else changes.enabled,
+        max_concurrency=_given(changes.max_concurrency, config.max_concurrency),
+        per_batch_max=_given(changes.per_batch_max, config.per_batch_max),
+    )
+
+
 def _changed(config: ToolConcurrencyConfig, changes: _Changes) -> ToolConcurrencyConfig:
     try:
-        return replace(
-            config,
-            enabled=config.enabled if changes.enabled is None else changes.enabled,
-            max_concurrency=_given(changes.max_concurrency, config.max_concurrency),
-            per_batch_max=_given(changes.per_batch_max, config.per_batch_max),
-        )
+        return _combined(config, changes)
     except ValueError as error:
         raise CommandError(f"{error}; nothing was changed{_way_out(config, changes)}") from error
 
@@ -126,13 +133,14 @@ def _save(use: Use, changes: _Changes) -> None:
     """Write the keys to the user's file, unless that would make it unusable."""
     file = use.engine.launch.loaded.file
     try:
-        _changed(_settings_of(file), changes)
+        _combined(_settings_of(file), changes)
         for key, value in changes.set_keys():
             save_value(file, "parallel", key, value)
-    except (CommandError, ConfigError) as error:
+    except (ValueError, ConfigError) as error:
         problem = f"It holds for this session, but was not saved to {file}: {error}"
-        raise CommandError(problem) from error
-    use.say(f"Saved to {file} for later sessions.{_overridden(use, changes)}")
+        raise CommandError(f"{problem}. {SAVE_ALL}") from error
+    saved = ", ".join(f"{key} = {json.dumps(value)}" for key, value in changes.set_keys())
+    use.say(f"Saved to {file} for later sessions: {saved}.{_overridden(use, changes)}")
 
 
 def _settings_of(file: Path) -> ToolConcurrencyConfig:
@@ -188,6 +196,7 @@ PARALLEL = Command(
         Form("/parallel max N", "let at most N calls (1..10) run at once"),
         Form("/parallel per-batch N", "let one response hold at most N (1..max) of these places"),
         Form("/parallel on max 8 per-batch 2", "set several in one step"),
-        Form("... --save", "write it to your configuration file as well"),
+        Form("... --save", "write what this line sets to your configuration file as well"),
+        Form("/parallel --save", "write all three settings of this session to it"),
     ),
 )

@@ -28,6 +28,17 @@ def cells(kit: SessionKit, title: str) -> dict[str, tuple[str, ...]]:
     return {row[0]: row[1:] for row in tables[-1].rows}
 
 
+async def test_status_knows_a_configuration_file_that_this_session_made(tmp_path: Path) -> None:
+    async with open_session(make_launch(tmp_path)) as kit:
+        kit.submit("/status")
+        before = {name: value for name, (value,) in cells(kit, "Status").items()}
+        await kit.run("/parallel on --save")
+        kit.submit("/status")
+        after = {name: value for name, (value,) in cells(kit, "Status").items()}
+    assert before["configuration"].endswith("(not there)")
+    assert not after["configuration"].endswith("(not there)")
+
+
 async def test_status_names_session_folder_files_and_what_waits(tmp_path: Path) -> None:
     async with busy_session(tmp_path, text("a")) as busy:
         kit = busy.kit

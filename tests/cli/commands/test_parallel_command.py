@@ -125,7 +125,8 @@ async def test_save_writes_the_users_file_and_says_where(
         await kit.run(line)
         assert kit.errors == []
     file = paths.config_file(os.environ)
-    assert str(file) in kit.said
+    named = ", ".join(f"{key} = {str(value).lower()}" for key, value in saved.items())
+    assert f"Saved to {file} for later sessions: {named}." in kit.said
     assert tomllib.loads(file.read_text())["parallel"] == saved
     assert file.read_text().startswith("# mine\n")
 
@@ -142,6 +143,7 @@ async def test_what_would_break_the_file_is_not_saved(tmp_path: Path) -> None:
         await kit.run("/parallel per-batch 2")
         await kit.run("/parallel max 2 --save")
         assert "It holds for this session, but was not saved" in kit.errors[0]
+        assert "nothing was changed" not in kit.errors[0]
         assert settings(kit) == (False, 2, 2)
     assert paths.config_file(os.environ).read_text() == "[parallel]\nper_batch_max = 4\n"
 
