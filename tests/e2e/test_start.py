@@ -114,5 +114,7 @@ def test_the_demo_needs_no_key_and_says_what_it_is(tmp_path: Path) -> None:
         live.see_anywhere(r"Read.*a\.txt")
         live.see_idle()
         assert "DEMO" in live.shown().screen[-1] or "DEMO" in live.shown().text
+        live.see_anywhere("succeeded:")
+        live.see_idle()
         live.key("ctrl-d")
         live.see("Go on with this session: midturn demo -r ")

@@ -46,7 +46,7 @@ def calls(text: str) -> list[list[tuple[str, object]]]:
         ("search for 'two words'", [[("Grep", "two words")]]),
         ("find f(x) in .", [[("Grep", r"f\(x\)")]]),
         ("read a.py\n\nwhat was piped in", [[("Read", "a.py")]]),
-        ("stop please", [[]]),
+        ("count to 3, then read a.py", [[], [("Read", "a.py")]]),
         ("files **/*.py", [[("Glob", "**/*.py")]]),
         ("fetch", [[("WebFetch", "http://127.0.0.1:1/")]]),
         ("fetch 2 pages", [[("WebFetch", f"http://127.0.0.1:1/page/{n}") for n in (1, 2)]]),
