@@ -61,7 +61,15 @@ def render(check: Check, width: int) -> str:
     text = check.finding + (f" -> {check.fix}" if check.fix else "")
     clean = "".join(char if char.isprintable() else "?" for char in text)
     head = f"{check.verdict.value:<5}{check.subject:<10}"
-    return textwrap.fill(clean, width, initial_indent=head, subsequent_indent=" " * 15) + "\n"
+    # A path stays in one piece: it is there to be copied.
+    wrapper = textwrap.TextWrapper(
+        width,
+        initial_indent=head,
+        subsequent_indent=" " * 15,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapper.fill(clean) + "\n"
 
 
 def checks(arguments: Arguments, environ: Mapping[str, str]) -> Iterator[Check]:
@@ -76,7 +84,7 @@ def checks(arguments: Arguments, environ: Mapping[str, str]) -> Iterator[Check]:
         config = loaded.config
         yield from config_checks(loaded)
     except ConfigError as error:
-        yield Check(Verdict.FAIL, "config", str(error), "correct it, or move the file away")
+        yield Check(Verdict.FAIL, "config", str(error), "correct that, then start again")
     yield credential_check(config)
     yield from program_checks(workspace(), environ)
     yield from folder_checks(environ)

@@ -218,3 +218,8 @@ def test_config_shows_every_value_as_toml_with_the_place_that_set_it(home: Path)
         "# per_batch_max is unset # built-in",
     ):
         assert line in " ".join(text.split())
+
+
+def test_a_path_is_never_broken() -> None:
+    path = "/a-long-folder-name/" * 5 + "config.toml"
+    assert path in render(Check(Verdict.OK, "config", f"{path}, 3 values from it"), 60)
