@@ -16,6 +16,7 @@ _PREFIXES = ("MIDTURN_", "ANTHROPIC_", "XDG_", "GIT_")
 _NAMES = frozenset(
     {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM"}
     | {"EDITOR", "VISUAL", "PAGER", "TMUX", "STY", "BASH_ENV", "ENV", "RIPGREP_CONFIG_PATH"}
+    | {"DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"}
     | {"PYTHONPATH", "PYTHONSTARTUP", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
     | {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
 )

@@ -70,6 +70,8 @@ class FrontEnd:
 
     emit: Callable[[UiEvent], None]
     ask_handler: AskHandler
+    terminal_clipboard: bool = False
+    """Whether a ``ClipboardText`` event reaches a terminal."""
 
 
 ModelMaker: TypeAlias = Callable[["Engine"], ModelClient]

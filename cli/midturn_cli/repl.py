@@ -192,7 +192,7 @@ class _Repl:
             from midturn_cli.engine import FrontEnd
             from midturn_cli.session import InteractiveSession
 
-            front = FrontEnd(self.front.emit, self.front.ask_handler)
+            front = FrontEnd(self.front.emit, self.front.ask_handler, terminal_clipboard=True)
             self._session = InteractiveSession(self._launch, front, self)
             self._session.open()
         except Exception as error:

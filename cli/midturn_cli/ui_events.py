@@ -108,6 +108,13 @@ class PromptReplayed:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class ClipboardText:
+    """Text for the clipboard of the terminal. Nothing of it is shown; at most ``osc52.MAX_BYTES``."""
+
+    text: str
+
+
 UiOnlyEvent: TypeAlias = (
     QueueChanged
     | StatusChanged
@@ -119,5 +126,6 @@ UiOnlyEvent: TypeAlias = (
     | Greeting
     | AnswerReplayed
     | PromptReplayed
+    | ClipboardText
 )
 UiEvent: TypeAlias = Event | UiOnlyEvent

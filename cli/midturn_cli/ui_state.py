@@ -42,6 +42,7 @@ from midturn_cli.render.open_batches import OpenBatches
 from midturn_cli.render.words import delivered, receipt
 from midturn_cli.ui_events import (
     AnswerReplayed,
+    ClipboardText,
     CommandOutput,
     CommandTable,
     Greeting,
@@ -191,7 +192,7 @@ class UiState:
                 return self._ask(event)
             case Notice():
                 return [NoticeBlock(event.level, readable(event.text))]
-            case QueueChanged() | StatusChanged() | UsageChanged():
+            case QueueChanged() | StatusChanged() | UsageChanged() | ClipboardText():
                 return self._quiet(event)
             case (
                 BatchStarted()
@@ -369,7 +370,9 @@ class UiState:
             return []
         return [RemarkBlock(f"{reveal_line(event.ask.title)}: {text}")]
 
-    def _quiet(self, event: QueueChanged | StatusChanged | UsageChanged) -> list[Block]:
+    def _quiet(
+        self, event: QueueChanged | StatusChanged | UsageChanged | ClipboardText
+    ) -> list[Block]:
         match event:
             case QueueChanged():
                 self.queue = tuple(item for item in event.items if _is_main(item.context_id))
@@ -379,6 +382,9 @@ class UiState:
                 self.status = event.status
             case UsageChanged():
                 # The session puts what belongs into the status row into StatusChanged.
+                pass
+            case ClipboardText():
+                # The writer of the terminal sends it; it is no part of the transcript.
                 pass
             case _:
                 assert_never(event)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support.pty_harness import PtySession
 from tests.support.services import require
 from tests.support.terminal_screen import Rendered
 
@@ -72,6 +73,14 @@ class TmuxSession:
 
     def resize(self, cols: int, rows: int) -> None:
         self._tmux("resize-window", "-x", str(cols), "-y", str(rows))
+
+    def attached(self) -> PtySession:
+        """A terminal that shows the session, as a person's does around tmux."""
+        return PtySession([*self._base, "attach"], cols=100, rows=30)
+
+    def buffer(self) -> str:
+        """The newest paste buffer."""
+        return self._tmux("show-buffer")
 
     def render(self) -> Rendered:
         everything = self._tmux("capture-pane", "-p", "-S", "-").split("\n")[:-1]  # one snapshot

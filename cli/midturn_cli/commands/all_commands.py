@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from midturn_cli.commands.command import Command
 from midturn_cli.commands.context_command import CONTEXT
+from midturn_cli.commands.copy_command import COPY
 from midturn_cli.commands.diff_command import DIFF
 from midturn_cli.commands.help_command import HELP
 from midturn_cli.commands.info_commands import CONFIG, COST, STATUS, TOOLS
@@ -36,6 +37,7 @@ def all_commands() -> list[Command]:
         RESUME,
         INIT,
         DIFF,
+        COPY,
         TOOLS,
         CONFIG,
         EXIT,

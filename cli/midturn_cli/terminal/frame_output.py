@@ -13,6 +13,8 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.flush_stdout import flush_stdout
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from midturn_cli.terminal.osc52 import osc52
+
 SYNC_BEGIN = "\x1b[?2026h"
 SYNC_END = "\x1b[?2026l"
 FALLBACK_SIZE = Size(rows=24, columns=80)
@@ -65,6 +67,15 @@ class FrameOutput(Vt100_Output):
 
     def write(self, data: str) -> None:
         self._pending.append(data.replace("\x1b", "?"))
+
+    def fill_clipboard(self, text: str) -> None:
+        """Ask the terminal to put the text into the clipboard; it does not answer.
+
+        Raises:
+            ValueError: it is too long; nothing was written.
+        """
+        self.write_raw(osc52(text))
+        self.flush()
 
     @contextmanager
     def frame(self) -> Generator[None]:

@@ -74,6 +74,9 @@ class Screen:
     def invalidate(self) -> None:
         self._app.invalidate()
 
+    def fill_clipboard(self, text: str) -> None:
+        self._app.frame_output.fill_clipboard(text)
+
     def look(self, presenter: Presenter) -> LiveRegion:
         return presenter.live(
             self.columns,

@@ -9,14 +9,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from midturn_cli.terminal.frame_budget import FrameBudget
 from midturn_cli.terminal.notices import describe
 
 if TYPE_CHECKING:
     from midturn_cli.ports import LiveRegion, Presenter
-    from midturn_cli.ui_events import UiEvent
+    from midturn_cli.ui_events import ClipboardText, UiEvent
 
 FRAME_SECONDS = 1 / 20
 TICK_SECONDS = 1 / 10
@@ -44,6 +44,14 @@ class PaintTarget(Protocol):
 
     def invalidate(self) -> None:
         """Paint the live region soon."""
+        ...
+
+    def fill_clipboard(self, text: str) -> None:
+        """Ask the terminal to put the text into the clipboard.
+
+        Raises:
+            ValueError: it is too long for that; nothing was written.
+        """
         ...
 
     def look(self, presenter: Presenter) -> LiveRegion:
@@ -80,6 +88,7 @@ class Writer:
         self._presenter: Presenter | None = None
         self._backlog = False
         self._told: set[str] = set()
+        self._clipboard: str | None = None
         self._plain: list[str] = []
         """Sentences for the user that the presenter could not take."""
 
@@ -123,6 +132,7 @@ class Writer:
         if presenter is None:
             return
         self._apply_waiting(presenter)
+        self._fill_clipboard()
         while self._has_committed(presenter) and self._commit(presenter, budget=None):
             pass
 
@@ -137,7 +147,9 @@ class Writer:
         applied = self._apply_waiting(presenter)
         if not self._target.may_paint():
             self._wake.set()
-        elif self._plain or self._has_committed(presenter):
+            return
+        self._fill_clipboard()
+        if self._plain or self._has_committed(presenter):
             committed = self._commit(presenter, budget=self._budget.chars)
             # Only after success: a presenter that cannot render must not keep the loop busy.
             self._backlog = committed and self._has_committed(presenter)
@@ -150,6 +162,9 @@ class Writer:
         applied = False
         while self._events:
             event = self._next_event()
+            if _is_for_clipboard(event):
+                self._clipboard = event.text
+                continue
             applied = True
             try:
                 if self._backlog and _is_interrupted(event):
@@ -160,6 +175,16 @@ class Writer:
                 self._plain.extend(_sentence_of(event))
                 self._tell(f"An event could not be shown ({describe(error)}).")
         return applied
+
+    def _fill_clipboard(self) -> None:
+        """Of several texts only the newest counts, as in a clipboard."""
+        text, self._clipboard = self._clipboard, None
+        if text is None:
+            return
+        try:
+            self._target.fill_clipboard(text)
+        except ValueError as error:
+            self._tell(f"Nothing was copied: {error}.")
 
     def _next_event(self) -> UiEvent:
         """The oldest event; neighbouring pieces of an answer are one, since each costs the same."""
@@ -227,6 +252,13 @@ class Writer:
         if text not in self._told:
             self._told.add(text)
             self._hooks.warn(text)
+
+
+def _is_for_clipboard(event: UiEvent) -> TypeGuard[ClipboardText]:
+    # Imported here because this module is loaded long before the first event.
+    from midturn_cli.ui_events import ClipboardText
+
+    return isinstance(event, ClipboardText)
 
 
 def _is_interrupted(event: UiEvent) -> bool:
