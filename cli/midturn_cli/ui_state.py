@@ -85,6 +85,7 @@ from midturn_core.events import (
 )
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.permission.ask import Ask
+from midturn_core.queue.manager import behind_command
 from midturn_core.queue.types import QueuedInput
 
 THOUGHT_SHOWN = 500
@@ -151,6 +152,8 @@ class UiState:
     def __init__(self, *, expand_tabs: bool = True) -> None:
         self.status: StatusInfo | None = None
         self.queue: tuple[QueuedInput, ...] = ()
+        self.barred: frozenset[str] = frozenset()
+        """The uuids of what waits behind a command."""
         self.asks: tuple[Ask, ...] = ()
         """Open questions, cleaned, oldest first; the first is on screen."""
         self.activity: Activity | None = None
@@ -376,6 +379,7 @@ class UiState:
         match event:
             case QueueChanged():
                 self.queue = tuple(item for item in event.items if _is_main(item.context_id))
+                self.barred = behind_command(self.queue)
                 # A line typed when idle passes through the queue too, but it did not wait there.
                 self._waited |= {item.uuid for item in self.queue if self.busy or item.held}
             case StatusChanged():

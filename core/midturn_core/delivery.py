@@ -86,9 +86,11 @@ class InputDelivery:
         )
 
     def at_step_boundary(self) -> list[QueuedInput]:
-        """NOW first, then NEXT unless it is held back; commands stay in the queue (D2, D3)."""
+        """NOW first, then NEXT unless it is held back; commands stay in the queue, and so do the
+        NEXT prompts behind one (D2, D3).
+        """
         most = QueuedInputPriority.NEXT if self._rules.next_at_step else QueuedInputPriority.NOW
-        return self._queue.drain_for_injection(self._prompts(most), most)
+        return self._queue.drain_at_step(self._prompts(most))
 
     def at_would_stop(self) -> list[QueuedInput]:
         """The waiting prompts up to the first command, which is a barrier (D4).

@@ -226,6 +226,20 @@ async def test_a_command_is_a_barrier_at_the_would_stop_and_never_reaches_the_mo
     assert [item.input_text for item in kit.queue.snapshot()] == ["/compact", "after"]
 
 
+async def test_what_was_typed_after_a_command_is_not_delivered_before_it() -> None:
+    kit = AgentKit(ScriptedModel(calls(use("a", "Wait")), text("done")))
+    turn = asyncio.create_task(run(kit))
+    await kit.batches.running.wait()
+    kit.enter("before", NEXT)
+    kit.enter("/clear", NEXT, kind="command")
+    kit.enter("after", NEXT)
+    kit.enter("at once", NOW)
+    kit.batches.release.set()
+    await turn
+    assert kit.user_texts(1) == ["at once", "before"]
+    assert [item.input_text for item in kit.queue.snapshot()] == ["/clear", "after"]
+
+
 async def test_held_inputs_are_not_delivered() -> None:
     kit = AgentKit(ScriptedModel(text("hi")))
     kit.enter("held")

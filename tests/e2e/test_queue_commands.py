@@ -100,6 +100,32 @@ def test_a_history_cleared_between_two_lines_starts_anew_with_the_second(tmp_pat
         assert never_said("the old topic", server.requests[1:])
 
 
+def test_a_line_typed_after_clear_waits_for_the_new_history_even_while_a_tool_runs(
+    tmp_path: Path,
+) -> None:
+    gate = FifoLatch(tmp_path)
+    with (
+        MessagesServer(
+            Reply(Calls("Bash", {"command": gate.command})),
+            Reply(Says("the old is done")),
+            Reply(Says("a new beginning")),
+        ) as server,
+        live_midturn(server, tmp_path, ALLOWED) as live,
+    ):
+        live.enter("the old topic")
+        gate.reached()
+        live.enter("/clear")
+        live.enter("the new topic")
+        live.enter("/queue")
+        live.see_anywhere(r"2 +NEXT +after the command before it +\S+ +the new topic")
+        gate.open()
+        live.see("a new beginning")
+        _, second, third = server.wait_for_requests(3)
+        assert said_in(second) == []
+        assert said_in(third) == [typed("the new topic")]
+        assert never_said("the old topic", [third])
+
+
 def test_tiers_can_be_named_in_words(tmp_path: Path) -> None:
     gate = FifoLatch(tmp_path)
     with (

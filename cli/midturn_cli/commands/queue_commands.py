@@ -10,8 +10,10 @@ from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_cli.commands.registry import split_command
 from midturn_cli.shell_line import shell_command
 from midturn_core.config import QueueConfig
+from midturn_core.queue.manager import behind_command
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 
+BEHIND_COMMAND = "after the command before it"
 WORDS = ("nothing", "rm N", "clear", "release")
 
 
@@ -46,11 +48,12 @@ def _show(use: Use) -> None:
         use.say("Nothing waits.")
         return
     settings, busy = use.engine.config.queue, use.controller.busy
+    barred = behind_command(items)
     rows = [
         (
             str(number),
             item.priority.name,
-            delivery(item, settings, busy=busy),
+            BEHIND_COMMAND if busy and item.uuid in barred else delivery(item, settings, busy=busy),
             age(item.enqueued_at),
             item.input_text,
         )

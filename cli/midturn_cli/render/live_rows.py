@@ -94,7 +94,8 @@ def queue_rows(state: UiState, theme: Theme, width: int, max_rows: int) -> list[
     """The newest waiting inputs in delivery order, each with its tier and when it goes."""
     rows: list[Text] = []
     for item in state.queue[-MAX_QUEUE_ROWS:]:
-        when = waits_until(item, state.calls, busy=state.busy)
+        barred = item.uuid in state.barred
+        when = waits_until(item, state.calls, busy=state.busy, barred=barred)
         tag = f"{item.priority.name:<5} "
         room = max(width - len(tag) - cell_width(when) - 3, 8)
         text = cut(one_line(item.input_text), room)

@@ -111,7 +111,12 @@ class PlainPresenter:
         lines: list[str] = []
         for item in self._state.queue:
             if item.uuid not in self._queued and (self._state.busy or item.held):
-                when = waits_until(item, self._state.calls, busy=self._state.busy)
+                when = waits_until(
+                    item,
+                    self._state.calls,
+                    busy=self._state.busy,
+                    barred=item.uuid in self._state.barred,
+                )
                 text = one_line(item.input_text)
                 lines.append(f"queued {item.priority.name} ({when}): {text}")
         self._queued = {item.uuid for item in self._state.queue}

@@ -146,8 +146,10 @@ def delivered(point: DeliveryPoint, step: int) -> str:
             assert_never(point)
 
 
-def waits_until(item: QueuedInput, running: Sequence[LiveCall], *, busy: bool) -> str:
-    """When a queued input will be delivered (D1, D5), in words."""
+def waits_until(
+    item: QueuedInput, running: Sequence[LiveCall], *, busy: bool, barred: bool = False
+) -> str:
+    """When a queued input will be delivered (D1, D5), in words; ``barred``: behind a command."""
     if item.held:
         return "held — Enter on an empty line sends it"
     if not busy:
@@ -159,7 +161,7 @@ def waits_until(item: QueuedInput, running: Sequence[LiveCall], *, busy: bool) -
             blocking = next((call for call in running if _blocks_now(call)), None)
             return f"waits for {blocking.call.name} — Esc stops it" if blocking else "at once"
         case QueuedInputPriority.NEXT:
-            return "after this step"
+            return "after the command before it" if barred else "after this step"
         case QueuedInputPriority.LATER:
             return "after this turn"
         case _:

@@ -97,6 +97,20 @@ class MessageQueueManager:
             self._publish(items, QueueChangeType.DRAINED)
             return items
 
+    def drain_at_step(self, selection: QueueFilter) -> list[QueuedInput]:
+        """What a step boundary inside a turn delivers, as one batch: every NOW prompt, and the
+        NEXT prompts before the first waiting command. What was typed after a command comes after
+        it (D3).
+        """
+        with self._lock:
+            waiting = self._repository.list_by_max_priority(
+                selection.max_priority, dataclasses.replace(selection, prompts_only=False)
+            )
+            barred = behind_command(waiting)
+            return self._take_exactly(
+                [item for item in waiting if item.is_prompt and item.uuid not in barred]
+            )
+
     def drain_or_close(
         self, selection: QueueFilter, on_empty: Callable[[], None]
     ) -> list[QueuedInput]:
@@ -285,6 +299,17 @@ def _notify(listener: MessageQueueListener, event: QueueEvent) -> None:
             event.change_type.value,
             exc_info=True,
         )
+
+
+def behind_command(waiting: Iterable[QueuedInput]) -> frozenset[str]:
+    """The uuids of the NEXT prompts that a command bars. ``waiting`` is in delivery order; held
+    inputs bar nothing.
+    """
+    free = (item for item in waiting if not item.held)
+    rest = itertools.dropwhile(lambda item: item.is_prompt, free)
+    return frozenset(
+        item.uuid for item in rest if item.is_prompt and item.priority is QueuedInputPriority.NEXT
+    )
 
 
 def _everything(_: QueuedInput) -> bool:

@@ -52,7 +52,7 @@ from midturn_core.model.messages import (
     TodoItem,
 )
 from midturn_core.permission.ask import Ask, AskAnswer, AskReply
-from midturn_core.queue.types import HELD_KEY, QueuedInputPriority
+from midturn_core.queue.types import HELD_KEY, KIND_KEY, QueuedInputPriority
 from tests.support.screen_events import (
     MAIN,
     PARALLEL,
@@ -449,6 +449,17 @@ def test_a_now_line_behind_a_command_says_what_it_waits_for() -> None:
         QueueChanged((typed("stop", QueuedInputPriority.NOW),)),
     )
     assert "waits for Bash — Esc stops it" in region.queue
+
+
+def test_a_line_behind_a_command_says_that_it_comes_after_it() -> None:
+    before, after = (typed(text, QueuedInputPriority.NEXT) for text in ("one", "two"))
+    command = typed("/clear", QueuedInputPriority.NEXT, metadata={KIND_KEY: "command"})
+    rows = live(QueueChanged((before, command, after))).queue.split("\n")
+    assert [row.rpartition("· ")[2] for row in rows] == [
+        "after this step",
+        "after this turn",
+        "after the command before it",
+    ]
 
 
 def test_held_lines_say_how_they_are_released() -> None:
