@@ -96,7 +96,7 @@ class Engine:
         self.launch = launch
         self.front = front
         self._make_model = make_model
-        self.store = SessionStore(paths.sessions_folder(os.environ))
+        self.store = SessionStore(paths.sessions_folder(os.environ, demo=launch.demo))
         self.resumed = self._resume()
         self.log_warning = open_log(launch.config.log, os.environ)
         self.session = self.resumed.session if self.resumed else self.store.create(self.workspace)

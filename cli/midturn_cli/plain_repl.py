@@ -106,6 +106,9 @@ class _Plain:
         undelivered = await session.close()
         for text in undelivered:
             _write(f"not sent: {text}\n")
+        if self._interactive and self.next is None and not session.engine.session.log.empty:
+            command = "midturn demo" if self._launch.demo else "midturn"
+            _write(f"Go on with this session: {command} -r {session.engine.session.id}\n")
         last = session.controller.last_turn
         if self._code == 0 and not self._interactive and last and last.reason in FAILED:
             return 1

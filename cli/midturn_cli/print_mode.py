@@ -16,6 +16,7 @@ from midturn_cli.commands.registry import CommandRegistry, split_command
 from midturn_cli.engine import Engine, FrontEnd
 from midturn_cli.launch import Launch
 from midturn_cli.options import UsageError
+from midturn_cli.render.cells import cut
 from midturn_cli.render.clean import clean, one_line
 from midturn_cli.stream_json import event_to_json
 from midturn_cli.ui_events import UiEvent
@@ -37,6 +38,7 @@ EXIT_CODES = {TurnEndReason.DONE: 0, TurnEndReason.STEP_LIMIT: 1}
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
+SHOWN_OF_A_CALL = 200
 NOBODY = "nobody can be asked in print mode; allow it with --allow or --permission-mode"
 
 Sink: TypeAlias = Callable[[UiEvent], None]
@@ -131,7 +133,8 @@ class _PrintMode:
 def denial(ask: Ask) -> str:
     """What a question was about that nobody could be asked, and how to allow it."""
     rule = f"--allow {shlex.quote(ask.session_rule)}" if ask.session_rule else "--permission-mode"
-    return f"not allowed: {ask.tool} {one_line(ask.title)}; nobody can be asked here, see {rule}"
+    what = cut(one_line(ask.body), SHOWN_OF_A_CALL)
+    return f"not allowed: {ask.tool} {what}; nobody can be asked here, see {rule}"
 
 
 def without_retry(way_out: str) -> str:

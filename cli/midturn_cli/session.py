@@ -26,6 +26,10 @@ from midturn_core.queue.events import QueueEvent
 from midturn_core.queue.types import QueuedInputPriority
 from midturn_core.version import VERSION
 
+DEMO_HINTS = (
+    "A script answers here, no model. Say: tour · read README.md and find TODO · count to 60",
+    "Type while it works: Enter steers it, Tab chooses NOW or LATER first. /help shows the rest.",
+)
 REPLAYED_MESSAGES = 20
 """Messages of a resumed session that are shown again."""
 
@@ -81,7 +85,7 @@ class InteractiveSession:
     def open(self) -> None:
         """Greet, show what was resumed, and start with the first prompt if there is one."""
         engine, launch = self.engine, self.engine.launch
-        hints = [] if launch.demo else _missing_key_hints(engine)
+        hints = DEMO_HINTS if launch.demo else _missing_key_hints(engine)
         engine.emit(Greeting(VERSION, str(engine.workspace), engine.status(), tuple(hints)))
         engine.show_status()
         for warning in filter(
@@ -157,7 +161,7 @@ def replayed(engine: Engine, most: int) -> list[UiEvent]:
     return events
 
 
-def _missing_key_hints(engine: Engine) -> list[str]:
+def _missing_key_hints(engine: Engine) -> Sequence[str]:
     model = engine.config.model
     if model.api_key or model.auth_token:
         return []

@@ -28,8 +28,9 @@ def state_folder(environ: Mapping[str, str]) -> Path:
     return _folder(environ, "XDG_STATE_HOME", ".local/state")
 
 
-def sessions_folder(environ: Mapping[str, str]) -> Path:
-    return state_folder(environ) / "sessions"
+def sessions_folder(environ: Mapping[str, str], *, demo: bool = False) -> Path:
+    """Those of the demo are apart: a real model must not go on with what a script said."""
+    return state_folder(environ) / ("demo-sessions" if demo else "sessions")
 
 
 def log_file(environ: Mapping[str, str]) -> Path:

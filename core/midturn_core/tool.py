@@ -144,8 +144,8 @@ class Tool(Protocol):
 class PreviewingTool(Protocol):
     """A tool that can show what a call would change before it is permitted."""
 
-    def preview(self, tool_input: JsonObject) -> ToolDetail | None:
-        """For the question, from the validated input alone: no file is read for it."""
+    def preview(self, tool_input: JsonObject, accesses: Sequence[Access]) -> ToolDetail | None:
+        """For the question about a validated call. Blocking: it may read what is to change."""
         ...
 
 

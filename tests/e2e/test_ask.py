@@ -51,7 +51,7 @@ def asked_while_drafting(
         live.see("May I?")
         live.type(draft)
         latch.open()
-        live.see(r"^\? .*a\.txt +\(1 of 2, 1 more waits\)")
+        live.see(r"^\? Read +\(1 of 2, 1 more waits\)\n│ .*a\.txt")
         yield server, live
 
 
@@ -63,12 +63,12 @@ def test_two_questions_are_asked_one_by_one_in_call_order_and_the_draft_answers_
         time.sleep(2 * ARM_SECONDS)  # long enough for a question beside an empty draft
         for key in "yns":
             live.type(key)
-        shown = live.see(r"a\.txt +\(1 of 2")
+        shown = live.see(r"\(1 of 2")
         assert "(2 of 2" not in shown.text
         assert len(server.requests) == 1
 
         _answer_with_tab(live, "y")
-        live.see(r"^\? .*b\.txt +\(2 of 2\)")
+        live.see(r"^\? Read +\(2 of 2\)\n│ .*b\.txt")
         live.see(rf"{GLYPH} yesyns")
         _answer_with_tab(live, "n")
         live.see("I have read")
@@ -99,10 +99,10 @@ def test_a_line_entered_beside_a_question_is_queued_and_answers_nothing(
     with asked_while_drafting(tmp_path, outside, "y") as (server, live):
         live.key("enter")
         live.see(r"^NEXT +y · ")
-        live.see(r"a\.txt +\(1 of 2, 1 more waits\)")
+        live.see(r"\(1 of 2, 1 more waits\)\n│ .*a\.txt")
         live.see(ARMED)
         live.send("y")
-        live.see(r"b\.txt +\(2 of 2\)")
+        live.see(r"\(2 of 2\)\n│ .*b\.txt")
         live.see(ARMED)
         live.send("n")
         live.see("I have read")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from midturn_core.model.messages import DiffDetail
+from midturn_core.model.messages import DiffDetail, JsonObject
 from midturn_core.permission.access import PathAccess
 from midturn_core.tool import ConcurrencyBehavior, InterruptBehavior, InvalidInputError
 from midturn_tools.edit import EditTool
@@ -275,8 +275,22 @@ async def test_thousands_of_places_are_replaced_and_the_answer_stays_small(
     assert len(result.detail.unified) < 50_000
 
 
-def test_a_question_can_show_the_change_before_it_is_made() -> None:
-    detail = EditTool().preview({"file_path": "a.py", "old_string": "x = 1", "new_string": "x = 2"})
+def test_a_question_shows_the_change_in_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("one\ntwo\nx = 1\nfour\n")
+    change: JsonObject = {"file_path": "a.py", "old_string": "x = 1", "new_string": "x = 2"}
+    detail = EditTool().preview(change, [PathAccess(path, path, True)])
     assert (detail.added, detail.removed) == (1, 1)
-    assert "-x = 1" in detail.unified
-    assert "+x = 2" in detail.unified
+    assert detail.unified.split("\n")[:5] == ["@@ -1,4 +1,4 @@", " one", " two", "-x = 1", "+x = 2"]
+
+
+@pytest.mark.parametrize("content", [None, "something else"])
+def test_a_question_about_a_change_that_fits_nowhere_shows_its_texts(
+    tmp_path: Path, content: str | None
+) -> None:
+    path = tmp_path / "a.py"
+    if content is not None:
+        path.write_text(content)
+    change: JsonObject = {"file_path": "a.py", "old_string": "x = 1", "new_string": "x = 2"}
+    detail = EditTool().preview(change, [PathAccess(path, path, True)])
+    assert detail.unified.split("\n")[1:] == ["-x = 1", "+x = 2"]

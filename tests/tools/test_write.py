@@ -164,6 +164,12 @@ async def test_a_folder_that_takes_no_new_file_gives_a_clear_error() -> None:
         assert path.read_bytes() == b"a\n" and os.listdir(path.parent) == ["a.txt"]
 
 
-def test_a_question_can_show_the_content_before_it_is_written() -> None:
-    detail = WriteTool().preview({"file_path": "a.py", "content": "one\ntwo\n"})
+def test_a_question_shows_what_a_write_would_change(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("one\ntwo\n")
+    access = [PathAccess(path, path, True)]
+    detail = WriteTool().preview({"file_path": "a.py", "content": "one\nthree\n"}, access)
+    assert (detail.added, detail.removed) == (1, 1)
+    path.unlink()
+    detail = WriteTool().preview({"file_path": "a.py", "content": "one\nthree\n"}, access)
     assert (detail.added, detail.removed) == (2, 0)

@@ -20,6 +20,9 @@ from midturn_tools._text import (
     size_text,
 )
 
+MAX_SHOWN_BYTES = 4_000_000
+"""A larger file is not compared for a question."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExistingFile:
@@ -58,6 +61,19 @@ def load(access: PathAccess, context: ToolContext, fallbacks: Sequence[str]) -> 
     if stamp.content_hash != content_hash(data):
         raise FileProblem("was changed since it was last read; read it again")
     return ExistingFile(data, decoded, FileState.of(status), status.st_nlink > 1)
+
+
+def text_before(access: PathAccess, fallbacks: Sequence[str]) -> str:
+    """The text that is about to change, for showing the change; empty when there is none to show.
+
+    Whether it may be changed is decided by ``load``.
+    """
+    try:
+        with os.fdopen(open_regular(access.resolved), "rb") as file:
+            data = file.read(MAX_SHOWN_BYTES + 1)
+        return "" if len(data) > MAX_SHOWN_BYTES else decode(data, fallbacks).text
+    except (OSError, FileProblem, NotTextError):
+        return ""
 
 
 def _decode(data: bytes, fallbacks: Sequence[str]) -> DecodedText:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from midturn_core.model.messages import DiffDetail, JsonObject
-from midturn_core.permission.access import PathAccess
+from midturn_core.permission.access import Access, PathAccess
 from midturn_core.tool import (
     DEFAULT_TIME_LIMIT,
     ConcurrencyBehavior,
@@ -16,7 +17,7 @@ from midturn_core.tool import (
     ToolContext,
     ToolResult,
 )
-from midturn_tools._change import ExistingFile, load, save, was_removed
+from midturn_tools._change import ExistingFile, load, save, text_before, was_removed
 from midturn_tools._diff import describe_change
 from midturn_tools._input import check_input, flag, text
 from midturn_tools._paths import FileProblem, check_file_path, explain, path_access, short_path
@@ -94,10 +95,16 @@ class EditTool:
     def access(self, tool_input: JsonObject, context: ToolContext) -> Sequence[PathAccess]:
         return (path_access(text(tool_input, "file_path"), context, writes=True),)
 
-    def preview(self, tool_input: JsonObject) -> DiffDetail:
-        """The change for the question about it; line numbers count from the changed text."""
-        old, new = text(tool_input, "old_string"), text(tool_input, "new_string")
-        return describe_change(self.describe(tool_input), old, new).detail
+    def preview(self, tool_input: JsonObject, accesses: Sequence[Access]) -> DiffDetail:
+        """The change in its place; the two texts alone where they cannot be put there."""
+        before, after = text(tool_input, "old_string"), text(tool_input, "new_string")
+        for access in accesses:
+            if isinstance(access, PathAccess) and before:
+                whole = text_before(access, self._fallbacks)
+                with contextlib.suppress(Mismatch):
+                    every = flag(tool_input, "replace_all")
+                    before, after = whole, replace_text(whole, before, after, every=every).text
+        return describe_change(self.describe(tool_input), before, after).detail
 
     async def run(self, tool_input: JsonObject, context: ToolContext) -> ToolResult:
         request = _Request(

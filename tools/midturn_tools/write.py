@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from midturn_core.model.messages import DiffDetail, JsonObject
-from midturn_core.permission.access import PathAccess
+from midturn_core.permission.access import Access, PathAccess
 from midturn_core.tool import (
     DEFAULT_TIME_LIMIT,
     ConcurrencyBehavior,
@@ -14,7 +14,7 @@ from midturn_core.tool import (
     ToolContext,
     ToolResult,
 )
-from midturn_tools._change import ExistingFile, load, save
+from midturn_tools._change import ExistingFile, load, save, text_before
 from midturn_tools._diff import describe_change
 from midturn_tools._input import check_input, text
 from midturn_tools._paths import FileProblem, check_file_path, explain, path_access, short_path
@@ -80,9 +80,15 @@ class WriteTool:
     def access(self, tool_input: JsonObject, context: ToolContext) -> Sequence[PathAccess]:
         return (path_access(text(tool_input, "file_path"), context, writes=True),)
 
-    def preview(self, tool_input: JsonObject) -> DiffDetail:
-        """The content for the question about it, as lines that are added."""
-        return describe_change(self.describe(tool_input), "", text(tool_input, "content")).detail
+    def preview(self, tool_input: JsonObject, accesses: Sequence[Access]) -> DiffDetail:
+        """What would change in the file, all of it when it is new."""
+        before = "".join(
+            text_before(access, self._fallbacks)
+            for access in accesses
+            if isinstance(access, PathAccess)
+        )
+        path, content = self.describe(tool_input), text(tool_input, "content")
+        return describe_change(path, before, content).detail
 
     async def run(self, tool_input: JsonObject, context: ToolContext) -> ToolResult:
         path, content = text(tool_input, "file_path"), text(tool_input, "content")

@@ -19,6 +19,7 @@ from midturn_core.permission.shell_wrappers import Candidate, program_name
 from midturn_core.permission.subjects import ALLOWED, Surroundings, covers_tool
 from midturn_core.permission.word_set import word_set
 
+_FOLDER_CHANGING = word_set("cd pushd popd")
 _SHOWING = word_set("cat head tail less more bat tac nl od xxd hexdump strings base64 cp")
 _LOOKING = _SHOWING | word_set(
     "ls find fd grep egrep fgrep rg ag ack wc stat file du tree git cd pwd echo printf test diff "
@@ -138,13 +139,23 @@ class CommandSubject:
         )
         if reads and is_named(shown):
             return Match.YES
-        named = is_named((*self.scan.words, *self.scan.targets))
-        return Match.MAYBE if named else Match.NO
+        words = (*self.scan.words, *self.scan.targets)
+        unknown = any(word.dynamic for word in words) or self._goes_elsewhere()
+        return Match.MAYBE if unknown or is_named(words) else Match.NO
+
+    def _goes_elsewhere(self) -> bool:
+        """Relative paths behind a change of folder are not those that the text shows."""
+        return any(
+            program_name(candidate.words[candidate.start]) in _FOLDER_CHANGING
+            for candidate in self.scan.certain
+        )
 
     def _paths(self, texts: Iterable[str]) -> Iterator[Path]:
-        """What words name if they are paths, alone or behind the ``=`` of an option."""
+        """What words name if they are paths, alone or behind the ``=`` of an option or the ``:``
+        of a revision.
+        """
         for text in dict.fromkeys(texts):
-            for part in dict.fromkeys((text, text.rpartition("=")[2])):
+            for part in dict.fromkeys((text, text.rpartition("=")[2], text.rpartition(":")[2])):
                 if part and "\0" not in part:
                     expanded = f"{self.around.home}{part[1:]}" if part.startswith("~/") else part
                     yield Path(os.path.normpath(self.access.cwd / expanded))

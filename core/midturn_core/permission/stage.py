@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from midturn_core.call_runner import PendingCall, denied
 from midturn_core.dispatch import results
 from midturn_core.events import CallPhase
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.model.messages import JsonObject, ToolDetail, ToolUseResult
+from midturn_core.model.messages import JsonObject, ToolUseResult
 from midturn_core.permission.access import Access, CommandAccess, HostAccess, PathAccess
 from midturn_core.permission.authorizer import (
     Allowed,
@@ -18,6 +20,7 @@ from midturn_core.permission.authorizer import (
     PermissionRequest,
     Withdrawn,
 )
+from midturn_core.permission.decision import Verdict
 from midturn_core.tool import PreviewingTool
 
 
@@ -31,20 +34,9 @@ class PermissionStage:
     async def __call__(self, pending: PendingCall) -> ToolUseResult | None:
         """None permits the call; a result answers it instead."""
         call, use = pending.call, pending.call.tool_use
-        preview = _preview(pending)
-        request = PermissionRequest(
-            context_id=self._context_id,
-            tool_use_id=use.id,
-            tool=use.name,
-            title=pending.tool.describe(use.input),
-            # What the preview shows is not said a second time.
-            body=question_body(pending.accesses, {} if preview else use.input),
-            accesses=pending.accesses,
-            index=call.index,
-            count=call.count,
-            order=(call.step, call.index),
-            detail=preview,
-        )
+        request = self._request(pending)
+        if self._authorizer.decide(request).verdict is Verdict.ASK:
+            request = await _with_preview(request, pending)
         outcome = await self._authorizer.authorize(
             request, call.signal, on_asking=lambda: call.announce(CallPhase.ASKING)
         )
@@ -57,12 +49,31 @@ class PermissionStage:
             case Withdrawn(reason):
                 return results.skipped(use, reason)
 
+    def _request(self, pending: PendingCall) -> PermissionRequest:
+        call, use = pending.call, pending.call.tool_use
+        described = pending.tool.describe(use.input)
+        body = question_body(pending.accesses, use.input)
+        return PermissionRequest(
+            context_id=self._context_id,
+            tool_use_id=use.id,
+            tool=use.name,
+            # What the body begins with is not said in the title too.
+            title=use.name if body.startswith(described) else f"{use.name}: {described}",
+            body=body,
+            accesses=pending.accesses,
+            index=call.index,
+            count=call.count,
+            order=(call.step, call.index),
+        )
 
-def _preview(pending: PendingCall) -> ToolDetail | None:
-    tool = pending.tool
-    if isinstance(tool, PreviewingTool):
-        return tool.preview(pending.call.tool_use.input)
-    return None
+
+async def _with_preview(request: PermissionRequest, pending: PendingCall) -> PermissionRequest:
+    """What the preview shows is not said a second time by the texts of the input."""
+    tool, tool_input = pending.tool, pending.call.tool_use.input
+    if not isinstance(tool, PreviewingTool):
+        return request
+    detail = await asyncio.to_thread(tool.preview, tool_input, pending.accesses)
+    return replace(request, detail=detail, body=question_body(pending.accesses, {}))
 
 
 def question_body(accesses: Sequence[Access], tool_input: JsonObject) -> str:

@@ -17,10 +17,10 @@ from tests.support.scripted_model import ScriptedModel, calls, text, use
 from tests.support.session_kit import make_launch, open_session, texts
 
 
-async def past_session(workspace: Path, *prompts: str) -> str:
+async def past_session(workspace: Path, *prompts: str, demo: bool = True) -> str:
     """A session that is over; its id."""
     model = ScriptedModel(*(text("noted") for _ in prompts))
-    async with open_session(make_launch(workspace, demo=False), lambda _: model) as kit:
+    async with open_session(make_launch(workspace, demo=demo), lambda _: model) as kit:
         for prompt in prompts:
             await kit.run(prompt)
         return kit.engine.session.id
@@ -150,7 +150,7 @@ async def test_a_session_that_is_open_elsewhere_is_no_reason_to_leave_this_one(
 ) -> None:
     there = ScriptedModel(text("ok"))
     async with (
-        open_session(make_launch(tmp_path, demo=False), lambda _: there) as other,
+        open_session(make_launch(tmp_path), lambda _: there) as other,
         open_session(make_launch(tmp_path)) as kit,
     ):
         await other.run("hello")
@@ -162,7 +162,7 @@ async def test_a_session_that_is_open_elsewhere_is_no_reason_to_leave_this_one(
 async def test_opening_waits_for_the_turn_and_what_waits_behind_it_is_not_sent(
     tmp_path: Path,
 ) -> None:
-    wanted = await past_session(tmp_path, "first")
+    wanted = await past_session(tmp_path, "first", demo=False)
     async with busy_session(tmp_path) as busy:
         busy.kit.submit(f"/resume {wanted}")
         busy.kit.submit("afterwards")

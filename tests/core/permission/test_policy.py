@@ -326,3 +326,19 @@ def test_no_rule_is_suggested_for_several_different_things_or_under_an_ask_rule(
     assert suggest_rule(policy(), "Read", [READ_OUTSIDE, written(".env", writes=False)]) == ""
     assert suggest_rule(policy(ask=["Bash(make:*)"]), "Bash", [COMMAND]) == ""
     assert suggest_rule(policy(), "mcp__files__delete", []) == "mcp__files__delete"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat secret*/k",
+        "cat $PWD/secrets/k",
+        'cat "$(pwd)/secrets/k"',
+        "cd / && cat srv/repo/secrets/k",
+        "git show HEAD:secrets/k",
+    ],
+)
+def test_yolo_asks_where_a_command_may_read_what_a_rule_closes(text: str) -> None:
+    closed = policy(PermissionMode.YOLO, deny=["Read(secrets/**)"])
+    assert closed.decide("Bash", command(text)).verdict is ASK
+    assert closed.decide("Bash", command("cat docs/k")).verdict is ALLOW

@@ -107,7 +107,7 @@ async def test_a_question_names_the_call_and_stops_its_clock_while_a_person_thin
     scene = Scene(person)
     assert await scene.stage()(scene.pending("make test")) is None
     (ask,) = person.asked
-    assert (ask.context_id, ask.tool_use_id, ask.title) == (MAIN, "toolu_1", "make test")
+    assert (ask.context_id, ask.tool_use_id, ask.title) == (MAIN, "toolu_1", "Bash")
     assert (ask.index, ask.count, ask.order) == (1, 3, (2, 1))
     assert ask.body == "make test\ndescription:\nwhy"
     assert scene.phases == [CallPhase.ASKING, CallPhase.WAITING]
@@ -134,7 +134,7 @@ async def test_a_call_whose_signal_has_tripped_is_skipped_and_nobody_is_asked() 
 class Editor(Shell):
     name = "Edit"
 
-    def preview(self, tool_input: JsonObject) -> DiffDetail:
+    def preview(self, tool_input: JsonObject, accesses: Sequence[Access]) -> DiffDetail:
         return DiffDetail("a.py", "-old\n+new", 1, 1)
 
 
