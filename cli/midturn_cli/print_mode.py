@@ -20,6 +20,7 @@ from midturn_cli.render.cells import cut
 from midturn_cli.render.clean import clean, one_line
 from midturn_cli.stream_json import event_to_json
 from midturn_cli.ui_events import UiEvent
+from midturn_core.errors import MidturnError
 from midturn_core.events import (
     AskAnswered,
     Notice,
@@ -183,13 +184,21 @@ def usage_json(usage: Usage) -> dict[str, JsonValue]:
 def _print(text: str) -> None:
     """The answer as it is for a pipe or file; cleaned where a terminal would obey it."""
     shown = clean(text, expand_tabs=False) if sys.stdout.isatty() else text
-    sys.stdout.buffer.write(shown.encode("utf-8", errors="replace"))
-    sys.stdout.buffer.flush()
+    _write(shown.encode("utf-8", errors="replace"))
 
 
 def _print_json(data: dict[str, JsonValue]) -> None:
-    sys.stdout.buffer.write((json.dumps(data) + "\n").encode())
-    sys.stdout.buffer.flush()
+    _write((json.dumps(data) + "\n").encode())
+
+
+def _write(data: bytes) -> None:
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise  # the reader has seen enough, see ``main``
+    except OSError as error:
+        raise MidturnError(f"the answer cannot be written: {error.strerror}") from error
 
 
 def _complain(text: str) -> None:

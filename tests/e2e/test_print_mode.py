@@ -310,3 +310,20 @@ def test_a_slash_command_is_refused_and_never_sent(tmp_path: Path) -> None:
         assert done.returncode == 2
         assert b"/help is a command of the interactive session" in done.stderr
         assert server.requests == []
+
+
+def test_an_answer_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    with MessagesServer(Reply(Says("words"))) as server, open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "-p", "hi"],
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=midturn_environment(**server.environment()),
+            cwd=tmp_path,
+            timeout=DEADLINE,
+            check=False,
+        )
+    assert done.returncode != 0
+    assert b"the answer cannot be written" in done.stderr
+    assert b"internal" not in done.stderr

@@ -75,6 +75,7 @@ _SCHEMA: JsonObject = {
         },
     },
     "required": ["command"],
+    "additionalProperties": False,
 }
 
 

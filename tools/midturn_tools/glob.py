@@ -55,6 +55,7 @@ _SCHEMA: JsonObject = {
         },
     },
     "required": ["pattern"],
+    "additionalProperties": False,
 }
 
 

@@ -74,6 +74,7 @@ _SCHEMA: JsonObject = {
         ),
     },
     "required": ["pattern"],
+    "additionalProperties": False,
 }
 
 
