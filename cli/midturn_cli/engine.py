@@ -178,7 +178,9 @@ class Engine:
     def delivery(self) -> InputDelivery:
         queue = self.config.queue
         rules = DeliveryRules(queue.now_hastens, queue.next_delivery == "step")
-        return InputDelivery(self.queue, self.context_id, self.reminders, rules)
+        return InputDelivery(
+            self.queue, self.context_id, self.reminders, rules, self.session.files.find
+        )
 
     @cached_property
     def surroundings(self) -> Surroundings:

@@ -144,7 +144,7 @@ class Agent:
         parts.delivery.attach(turn.now)
         error = way_out = ""
         try:
-            self._conversation.add_user_text(*(item.input_text for item in inputs))
+            self._conversation.add_user_text(*parts.delivery.as_prompts(inputs))
             reason = await self._steps(turn)
         except ModelError as failure:
             reason, error, way_out = TurnEndReason.FAILED, str(failure), failure.way_out
@@ -268,7 +268,7 @@ class Agent:
             results = _skipped(uses, CancelReason.USER_MESSAGE)
             self._conversation.add_results(results, self._parts.delivery.as_reminders(items))
         else:
-            self._conversation.add_user_text(*(item.input_text for item in items))
+            self._conversation.add_user_text(*self._parts.delivery.as_prompts(items))
             self._ensure_users_word("The user stopped your message here; go on.")
         self._delivered(turn, items, DeliveryPoint.STREAM_CUT)
         return ended
@@ -281,7 +281,7 @@ class Agent:
             self._conversation.add_user_text(self._note(CONTINUE_NOTE))
         elif not items:
             return TurnEndReason.DONE
-        self._conversation.add_user_text(*(item.input_text for item in items))
+        self._conversation.add_user_text(*self._parts.delivery.as_prompts(items))
         self._delivered(turn, items, DeliveryPoint.TURN_END)
         return None
 

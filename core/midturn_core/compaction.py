@@ -24,6 +24,7 @@ from midturn_core.interrupt import Signal
 from midturn_core.model.client import ModelClient, ModelRequest
 from midturn_core.model.messages import (
     AssistantMessage,
+    ImageBlock,
     Message,
     RedactedThinkingBlock,
     StopReason,
@@ -35,6 +36,7 @@ from midturn_core.model.messages import (
     UserMessage,
 )
 from midturn_core.model.reply import Reply, ReplyReader
+from midturn_core.pictures import described
 
 TRANSCRIPT_BUDGETS = (300_000, 60_000, 15_000)
 """Characters of the transcript in the attempts after the first."""
@@ -153,6 +155,8 @@ def transcript(messages: tuple[Message, ...]) -> str:
             match block:
                 case TextBlock(text):
                     lines.append(f"{speaker}: {text}")
+                case ImageBlock():
+                    lines.append(f"{speaker}: [picture {block.name}: {described(block)}]")
                 case ToolUse(_, name, tool_input):
                     lines.append(f"Tool call: {name} {dict(tool_input)}")
                 case ToolUseResult():

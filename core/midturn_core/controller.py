@@ -19,6 +19,7 @@ from midturn_core.errors import QueueFullError, internal_error
 from midturn_core.events import Emit, Notice, NoticeLevel, TurnEnded, TurnEndReason
 from midturn_core.ids import AgentRuntimeId, new_id
 from midturn_core.interrupt import InterruptCoordinator
+from midturn_core.queue.attachments import AttachmentRef, attachment_tags
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.metrics import QueueMetricsInterceptor
 from midturn_core.queue.turn_gate import TurnGate
@@ -47,8 +48,10 @@ class LineRunner(Protocol):
 
     def classify(self, text: str) -> LineKind: ...
 
-    def run_immediate(self, text: str) -> None:
-        """Run a command that needs no turn. It reports its own errors."""
+    def run_immediate(self, text: str, attachments: Sequence[AttachmentRef] = ()) -> None:
+        """Run a command that needs no turn. It reports its own errors. One that submits text
+        passes the attachments on.
+        """
         ...
 
     async def run_own_turn(self, item: QueuedInput, interrupt: InterruptCoordinator) -> None:
@@ -106,9 +109,15 @@ class SessionController:
         return any(item.held for item in self._parts.queue.snapshot(self._parts.context_id))
 
     def submit(
-        self, text: str, priority: QueuedInputPriority | None = None, *, pasted: bool = False
+        self,
+        text: str,
+        priority: QueuedInputPriority | None = None,
+        *,
+        pasted: bool = False,
+        attachments: Sequence[AttachmentRef] = (),
     ) -> str:
         """Take a line (see ``SessionPort.submit``). Text that was pasted is always a prompt.
+        ``attachments`` are files of the session (D15), in the order of the text.
 
         Returns an empty string, or why the line was not taken.
         """
@@ -119,13 +128,15 @@ class SessionController:
             return problem
         kind = LineKind.PROMPT if pasted else self._parts.lines.classify(text)
         if kind is LineKind.IMMEDIATE:
-            self._parts.lines.run_immediate(text)
+            self._parts.lines.run_immediate(text, attachments)
             return ""
+        if attachments and kind is not LineKind.PROMPT:
+            return "Pictures go with text for the model only: take them out of this line"
         item = QueuedInput(
             text,
             self._parts.context_id,
             self._parts.rules.enter if priority is None else priority,
-            metadata={"origin": "repl", KIND_KEY: kind.value},
+            metadata={"origin": "repl", KIND_KEY: kind.value, **attachment_tags(attachments)},
         )
         return self.take(item)
 

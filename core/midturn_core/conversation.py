@@ -2,7 +2,7 @@
 
 It changes only by operations, each of which keeps these rules: the first message is the user's,
 roles alternate, every tool use has exactly one result in the very next user message, in call order
-and before any text, no text block is empty, no thinking block lacks its signature, no message ends
+and before any text or picture, no text block is empty, no thinking block lacks its signature, no message ends
 in thinking. Cancellation, recovery, compaction and resume all go through the same operations; the
 session log stores exactly them.
 """
@@ -17,6 +17,7 @@ from midturn_core.errors import ConversationError
 from midturn_core.model.messages import (
     AssistantBlock,
     AssistantMessage,
+    ImageBlock,
     Message,
     Outcome,
     RedactedThinkingBlock,
@@ -25,12 +26,15 @@ from midturn_core.model.messages import (
     ToolUse,
     ToolUseResult,
     UserMessage,
+    UserPart,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class UserTextAdded:
-    texts: tuple[str, ...]
+    """What the user said: texts, each followed by the pictures that belong to it."""
+
+    parts: tuple[UserPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +44,10 @@ class AssistantAdded:
 
 @dataclass(frozen=True, slots=True)
 class ResultsAdded:
-    """The results of the pending tool uses in call order, and the texts that follow them."""
+    """The results of the pending tool uses in call order, and what the user said after them."""
 
     results: tuple[ToolUseResult, ...]
-    texts: tuple[str, ...] = ()
+    parts: tuple[UserPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +95,16 @@ class Conversation:
     def __len__(self) -> int:
         return len(self._messages)
 
-    def add_user_text(self, *texts: str) -> None:
+    def add_user_text(self, *parts: UserPart) -> None:
         """Append what the user says; merged into the last message when that is the user's.
 
         Raises:
             ConversationError: tool uses wait for their results.
         """
         self._require_no_pending()
-        kept = _non_empty(texts)
+        kept = _non_empty(parts)
         if kept:
-            self._append_user(tuple(TextBlock(text) for text in kept))
+            self._append_user(_user_blocks(kept))
             self._record(UserTextAdded(kept))
 
     def add_assistant(self, blocks: Iterable[AssistantBlock]) -> AssistantMessage | None:
@@ -123,8 +127,8 @@ class Conversation:
         self._record(AssistantAdded(kept))
         return message
 
-    def add_results(self, results: Sequence[ToolUseResult], texts: Sequence[str] = ()) -> None:
-        """Answer the pending tool uses, in call order; ``texts`` follow in the same message.
+    def add_results(self, results: Sequence[ToolUseResult], parts: Sequence[UserPart] = ()) -> None:
+        """Answer the pending tool uses, in call order; ``parts`` follow in the same message.
 
         Raises:
             ConversationError: the results are not exactly those that are pending, in order.
@@ -133,8 +137,8 @@ class Conversation:
         given = [result.tool_use_id for result in results]
         if not wanted or given != wanted:
             raise ConversationError(f"results {given} do not answer the tool uses {wanted}")
-        kept = _non_empty(texts)
-        self._messages.append(UserMessage((*results, *(TextBlock(text) for text in kept))))
+        kept = _non_empty(parts)
+        self._messages.append(UserMessage((*results, *_user_blocks(kept))))
         self._record(ResultsAdded(tuple(results), kept))
 
     def close_pending(self, content: str, outcome: Outcome = Outcome.SKIPPED) -> int:
@@ -150,11 +154,11 @@ class Conversation:
         Raises:
             ConversationError: there is no text.
         """
-        kept = _non_empty(texts)
+        kept = tuple(text for text in texts if text.strip())
         if not kept:
             raise ConversationError("a compaction needs a summary")
         self._reset()
-        self._append_user(tuple(TextBlock(text) for text in kept))
+        self._append_user(_user_blocks(kept))
         self._record(Compacted(kept))
 
     def clear(self) -> None:
@@ -177,12 +181,12 @@ class Conversation:
     def apply(self, change: ConversationChange) -> None:
         """Do what the operation of this change does, and record it."""
         match change:
-            case UserTextAdded(texts):
-                self.add_user_text(*texts)
+            case UserTextAdded(parts):
+                self.add_user_text(*parts)
             case AssistantAdded(blocks):
                 self.add_assistant(blocks)
-            case ResultsAdded(results, texts):
-                self.add_results(results, texts)
+            case ResultsAdded(results, parts):
+                self.add_results(results, parts)
             case Compacted(texts):
                 self.compact(*texts)
             case Cleared():
@@ -190,7 +194,7 @@ class Conversation:
             case _:
                 assert_never(change)
 
-    def _append_user(self, blocks: tuple[TextBlock, ...]) -> None:
+    def _append_user(self, blocks: tuple[TextBlock | ImageBlock, ...]) -> None:
         last = self._messages[-1] if self._messages else None
         if isinstance(last, UserMessage):
             self._messages[-1] = UserMessage((*last.blocks, *blocks))
@@ -225,8 +229,12 @@ class Conversation:
             self._journal(change)
 
 
-def _non_empty(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(text for text in texts if text.strip())
+def _non_empty(parts: Iterable[UserPart]) -> tuple[UserPart, ...]:
+    return tuple(part for part in parts if isinstance(part, ImageBlock) or part.strip())
+
+
+def _user_blocks(parts: Iterable[UserPart]) -> tuple[TextBlock | ImageBlock, ...]:
+    return tuple(TextBlock(part) if isinstance(part, str) else part for part in parts)
 
 
 def _sendable(blocks: Iterable[AssistantBlock]) -> list[AssistantBlock]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from midturn_core.ids import AgentRuntimeId
+from midturn_core.model.messages import UserPart
+from midturn_core.queue.attachments import AttachmentFinder, AttachmentRef, attachments_of
 from midturn_core.queue.events import QueueEvent
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY, SystemReminderFormatter
@@ -54,6 +57,10 @@ class NowWatch:
             await self._woken.wait()
 
 
+def _unknown(ref: AttachmentRef) -> UserPart:
+    return f"[The picture {ref.name} cannot be sent here.]"
+
+
 class InputDelivery:
     """Drains the queue of one context for the turn loop."""
 
@@ -63,11 +70,13 @@ class InputDelivery:
         context_id: AgentRuntimeId,
         reminders: SystemReminderFormatter,
         rules: DeliveryRules,
+        find_attachment: AttachmentFinder = _unknown,
     ) -> None:
         self._queue = queue
         self._context_id = context_id
         self._reminders = reminders
         self._rules = rules
+        self._find = find_attachment
 
     def watch(self) -> NowWatch:
         return NowWatch(self, asyncio.get_running_loop())
@@ -100,11 +109,23 @@ class InputDelivery:
         selection = QueueFilter(self._context_id, max_priority=QueuedInputPriority.NEXT)
         return self._queue.drain_or_close(selection, lambda: None)
 
-    def as_reminders(self, items: Sequence[QueuedInput]) -> tuple[str, ...]:
-        """How the texts stand inside a turn: each its own system reminder, verbatim (D13)."""
-        return tuple(
-            self._reminders.wrap(MID_TURN_INJECTION_KEY, item.input_text) for item in items
-        )
+    def as_reminders(self, items: Sequence[QueuedInput]) -> tuple[UserPart, ...]:
+        """How inputs stand inside a turn: each text its own system reminder, verbatim (D13), and
+        its pictures after it (D15).
+        """
+        return self._parts(items, partial(self._reminders.wrap, MID_TURN_INJECTION_KEY))
+
+    def as_prompts(self, items: Sequence[QueuedInput]) -> tuple[UserPart, ...]:
+        """How inputs stand where the user has the word: each text as it is, then its pictures."""
+        return self._parts(items, str)
+
+    def _parts(
+        self, items: Sequence[QueuedInput], form: Callable[[str], str]
+    ) -> tuple[UserPart, ...]:
+        parts: list[UserPart] = []
+        for item in items:
+            parts += [form(item.input_text), *map(self._find, attachments_of(item))]
+        return tuple(parts)
 
     def _prompts(self, most: QueuedInputPriority) -> QueueFilter:
         return QueueFilter(self._context_id, max_priority=most, prompts_only=True)

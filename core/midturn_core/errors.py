@@ -5,6 +5,8 @@ MidturnError
 ├── SessionError             a session cannot be opened or written
 ├── QueueError
 │   └── QueueFullError       the cap of a context is reached; the text stays with the user (D11)
+├── PictureError             a file cannot be sent as a picture
+│   └── NotAPictureError     it is none
 ├── ConversationError        a history that the Messages API would refuse
 └── ModelError               a request to the model failed; carries a way out for the user
     ├── MissingCredentialError
@@ -41,6 +43,14 @@ class QueueError(MidturnError):
 
 class QueueFullError(QueueError):
     """The cap of this context is reached (D11)."""
+
+
+class PictureError(MidturnError):
+    """A file cannot be sent as a picture. ``str(error)`` goes on after "it": "is too large"."""
+
+
+class NotAPictureError(PictureError):
+    """The content is no picture, whatever the name says."""
 
 
 class ConversationError(MidturnError):

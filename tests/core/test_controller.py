@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from midturn_core.controller import (
     ControllerParts,
@@ -13,6 +14,7 @@ from midturn_core.controller import (
 from midturn_core.errors import CredentialRejectedError
 from midturn_core.events import Notice, TurnEnded, TurnEndReason, TurnStarted
 from midturn_core.interrupt import InterruptCoordinator
+from midturn_core.queue.attachments import AttachmentRef
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
@@ -39,7 +41,7 @@ class Lines:
             return LineKind.IMMEDIATE
         return LineKind.COMMAND if text.startswith("/") else LineKind.PROMPT
 
-    def run_immediate(self, text: str) -> None:
+    def run_immediate(self, text: str, attachments: Sequence[AttachmentRef] = ()) -> None:
         self.ran.append(text)
 
     async def run_own_turn(self, item: QueuedInput, interrupt: InterruptCoordinator) -> None:

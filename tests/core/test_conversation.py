@@ -13,6 +13,7 @@ from midturn_core.errors import ConversationError
 from midturn_core.model.messages import (
     AssistantBlock,
     AssistantMessage,
+    ImageBlock,
     Message,
     Outcome,
     TextBlock,
@@ -20,7 +21,12 @@ from midturn_core.model.messages import (
     ToolUse,
     ToolUseResult,
     UserMessage,
+    UserPart,
 )
+from midturn_core.pictures import read_picture
+from tests.support.picture_files import png
+
+PICTURE = read_picture(png(), "shot.png")
 
 
 def result(use: ToolUse, content: str = "ok") -> ToolUseResult:
@@ -132,6 +138,17 @@ def test_compaction_needs_a_summary_and_replaces_everything() -> None:
     assert conversation.messages == (UserMessage((TextBlock("summary"),)),)
 
 
+def test_pictures_stand_after_the_text_they_belong_to_and_after_results() -> None:
+    conversation = Conversation()
+    conversation.add_user_text("look", PICTURE, "and", "read")
+    conversation.add_assistant([ToolUse("a", "Read")])
+    answer = result(ToolUse("a", "Read"))
+    conversation.add_results([answer], ["this too", PICTURE])
+    first, _, last = conversation.messages
+    assert first.blocks == (TextBlock("look"), PICTURE, TextBlock("and"), TextBlock("read"))
+    assert last.blocks == (answer, TextBlock("this too"), PICTURE)
+
+
 BLOCKS = st.lists(
     st.one_of(
         st.builds(TextBlock, st.sampled_from(["", " ", "words"])),
@@ -142,9 +159,9 @@ BLOCKS = st.lists(
 )
 OPERATIONS = st.lists(
     st.one_of(
-        st.tuples(st.just("user"), st.sampled_from(["", "hello"])),
+        st.tuples(st.just("user"), st.sampled_from(["", "hello", PICTURE])),
         st.tuples(st.just("assistant"), BLOCKS),
-        st.tuples(st.just("results"), st.sampled_from(["", "more"])),
+        st.tuples(st.just("results"), st.sampled_from(["", "more", PICTURE])),
         st.tuples(st.just("close"), st.just("")),
         st.tuples(st.just("compact"), st.sampled_from(["", "summary"])),
         st.tuples(st.just("clear"), st.just("")),
@@ -155,7 +172,7 @@ OPERATIONS = st.lists(
 
 @given(OPERATIONS)
 def test_no_sequence_of_operations_makes_an_invalid_history(
-    operations: list[tuple[str, str | list[AssistantBlock]]],
+    operations: list[tuple[str, UserPart | list[AssistantBlock]]],
 ) -> None:
     changes: list[ConversationChange] = []
     conversation = Conversation(changes.append)
@@ -168,7 +185,9 @@ def test_no_sequence_of_operations_makes_an_invalid_history(
     assert replayed.messages == conversation.messages
 
 
-def perform(conversation: Conversation, name: str, argument: str | list[AssistantBlock]) -> None:
+def perform(
+    conversation: Conversation, name: str, argument: UserPart | list[AssistantBlock]
+) -> None:
     if isinstance(argument, list):
         conversation.add_assistant(argument)
     elif name == "user":
@@ -177,7 +196,7 @@ def perform(conversation: Conversation, name: str, argument: str | list[Assistan
         conversation.add_results([result(use) for use in conversation.pending], [argument])
     elif name == "close":
         conversation.close_pending("closed")
-    elif name == "compact":
+    elif name == "compact" and isinstance(argument, str):
         conversation.compact(argument)
     else:
         conversation.clear()
@@ -203,5 +222,6 @@ def check(messages: tuple[Message, ...]) -> None:
             )
             head = message.blocks[: len(wanted)]
             assert [b.tool_use_id for b in head if isinstance(b, ToolUseResult)] == wanted
-            assert all(isinstance(b, TextBlock) for b in message.blocks[len(wanted) :])
+            said = message.blocks[len(wanted) :]
+            assert all(isinstance(b, TextBlock | ImageBlock) for b in said)
     assert len(ids) == len(set(ids))

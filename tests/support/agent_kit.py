@@ -15,11 +15,21 @@ from midturn_core.dispatch.types import BatchOutcome, BatchReport, CallReport, G
 from midturn_core.events import Event
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import InterruptCoordinator, SignalSource
-from midturn_core.model.messages import Outcome, TextBlock, ToolUse, ToolUseResult, UserMessage
+from midturn_core.model.messages import (
+    ImageBlock,
+    Outcome,
+    TextBlock,
+    ToolUse,
+    ToolUseResult,
+    UserMessage,
+)
+from midturn_core.pictures import read_picture
+from midturn_core.queue.attachments import AttachmentRef
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.reminder import SystemReminderFormatter
 from midturn_core.queue.types import KIND_KEY, QueuedInput, QueuedInputPriority
+from tests.support.picture_files import png
 from tests.support.scripted_model import ScriptedModel
 
 E = TypeVar("E")
@@ -104,7 +114,7 @@ class AgentKit:
                 system_prompt=lambda: "be good",
                 tool_definitions=lambda: (),
                 batches=self.batches,
-                delivery=InputDelivery(self.queue, CONTEXT, reminders, self.rules),
+                delivery=InputDelivery(self.queue, CONTEXT, reminders, self.rules, any_picture),
                 reminders=reminders,
                 emit=self.emit,
                 max_steps=self.max_steps,
@@ -144,6 +154,10 @@ class AgentKit:
         last = self.model.requests[request].messages[-1]
         assert isinstance(last, UserMessage)
         return [unwrap(block.text) for block in last.blocks if isinstance(block, TextBlock)]
+
+
+def any_picture(ref: AttachmentRef) -> ImageBlock:
+    return read_picture(png(), ref.name)
 
 
 def unwrap(text: str) -> str:

@@ -90,7 +90,7 @@ class ServerOptions:
 
     ``key``: the only credential that is accepted; empty accepts any. ``prefix``: a path before
     ``/v1/messages``. ``lacks``: features of the API that this gateway refuses: ``thinking``,
-    ``output_config``, ``cache_control``. ``violations_expected``: refusals are the test's subject.
+    ``output_config``, ``cache_control``, ``image``. ``violations_expected``: refusals are the test's subject.
     """
 
     key: str = ""
@@ -210,6 +210,8 @@ class ClientConnection:
                 raise RuleBroken(f"{name}: Extra inputs are not permitted")
         if "cache_control" in self._options.lacks and '"cache_control"' in json.dumps(dict(body)):
             raise RuleBroken("system.0.cache_control: Extra inputs are not permitted")
+        if "image" in self._options.lacks and '"type": "image"' in json.dumps(dict(body)):
+            raise RuleBroken("this model does not support image input")
 
     def _refuse(self, message: str) -> Failure:
         with self._state.changed:

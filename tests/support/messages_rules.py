@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,14 +28,25 @@ _KNOWN_FIELDS = {
     "redacted_thinking": frozenset({"type", "data"}),
     "tool_use": frozenset({"type", "id", "name", "input", "cache_control"}),
     "tool_result": frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"}),
+    "image": frozenset({"type", "source", "cache_control"}),
 }
 _ALLOWED_IN = {
-    "user": frozenset({"text", "tool_result"}),
+    "user": frozenset({"text", "tool_result", "image"}),
     "assistant": frozenset({"text", "thinking", "redacted_thinking", "tool_use"}),
 }
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _TOOL_USE_ID = re.compile(r"[a-zA-Z0-9_-]+")
+PICTURE_LIMIT = 5 * 1024 * 1024
+"""Characters of a picture in base64."""
+MANY_PICTURES = 20
+"""With more in a request, the service takes smaller ones only."""
+_PICTURE_MARKS = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+}
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
@@ -73,7 +85,7 @@ def check_request(body: JsonObject) -> None:
     _check_system(body.get("system"))
     _check_tools(body.get("tools"))
     messages = _check_shape(body)
-    for rule in (_check_roles, _check_texts, _check_tool_uses, _check_results):
+    for rule in (_check_roles, _check_texts, _check_pictures, _check_tool_uses, _check_results):
         rule(messages)
     _check_thinking(messages, str(body["model"]))
     marks = sum(1 for _ in _cache_marks(dict(body)))
@@ -211,6 +223,45 @@ def _check_text(block: JsonObject, path: str, where: str) -> None:
         raise RuleBroken(f"{where}: text content blocks must be non-empty")
     if not text.strip():
         raise RuleBroken(f"{where}: text content blocks must contain non-whitespace text")
+
+
+def _check_pictures(messages: list[_Message]) -> None:
+    count = 0
+    for message in messages:
+        for index, block in enumerate(message.blocks):
+            if block["type"] == "image":
+                count += 1
+                _check_picture(block, f"{message.path}.content.{index}.image.source")
+    if count > MANY_PICTURES:
+        raise RuleBroken(
+            "messages: At least one of the image dimensions exceed max allowed size for many-image "
+            "requests: 2000 pixels"
+        )
+
+
+def _check_picture(block: JsonObject, path: str) -> None:
+    source = block.get("source")
+    if not isinstance(source, dict) or source.get("type") != "base64":
+        raise RuleBroken(f"{path}: Input should be a base64 source")
+    media_type, data = source.get("media_type"), source.get("data")
+    if not isinstance(media_type, str) or media_type not in _PICTURE_MARKS:
+        allowed = ", ".join(f"'{name}'" for name in _PICTURE_MARKS)
+        raise RuleBroken(f"{path}.base64.media_type: Input should be {allowed}")
+    if not isinstance(data, str) or not data:
+        raise RuleBroken(f"{path}.base64.data: Field required")
+    if len(data) > PICTURE_LIMIT:
+        raise RuleBroken(
+            f"{path}.base64: image exceeds 5 MB maximum: {len(data)} bytes > {PICTURE_LIMIT} bytes"
+        )
+    try:
+        content = base64.b64decode(data, validate=True)
+    except ValueError:
+        raise RuleBroken(f"{path}.base64.data: invalid base64 data") from None
+    if not _PICTURE_MARKS[media_type].match(content):
+        raise RuleBroken(
+            f"{path}.base64.data: The image was specified using the {media_type} media type, but "
+            "it does not appear to be one"
+        )
 
 
 def _check_result_content(block: JsonObject, path: str) -> None:

@@ -16,6 +16,7 @@ from midturn_tools._lines import MAX_BYTES
 from midturn_tools._text import MAX_TEXT_BYTES
 from midturn_tools.read import ReadTool
 from tests.support.file_bench import FileBench, error, output
+from tests.support.picture_files import png
 
 
 @pytest.fixture
@@ -124,7 +125,12 @@ async def test_devices_and_pipes_are_refused_at_once(bench: FileBench) -> None:
 async def test_binary_files_are_named_with_type_and_size(bench: FileBench) -> None:
     bench.put("a.png", b"\x89PNG\r\n\x1a\n" + bytes(2_000))
     assert error(await bench.read("a.png")) == (
-        "a.png is a PNG image (2.0 kB); Read shows text only."
+        "a.png is a PNG image (2.0 kB); Read shows text only. To show you the picture, the user "
+        "can write @ and its path in a prompt, or drag the file into the terminal."
+    )
+    bench.put("b.txt", png(1280, 720))
+    assert "b.txt is a PNG image (1280×720, 65 bytes); Read shows" in error(
+        await bench.read("b.txt")
     )
 
 

@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from midturn_core.model.messages import JsonObject
 from midturn_core.permission.access import PathAccess
+from midturn_core.pictures import HEAD_BYTES, dimensions, media_type_of
 from midturn_core.read_files import ReadStamp, content_hasher
 from midturn_core.tool import ConcurrencyBehavior, InterruptBehavior, ToolContext, ToolResult
 from midturn_tools._input import check_input, integer, text
@@ -153,8 +154,7 @@ class ReadTool:
         try:
             source = _survey(file, before.st_size, self._fallbacks)
         except NotTextError as error:
-            what = f"is {error} ({size_text(before.st_size)}); Read shows text only"
-            raise FileProblem(what) from None
+            raise FileProblem(_not_shown(file, str(error), before.st_size)) from None
         result, seen = _answer(source, request, access)
         after = os.fstat(file.fileno())
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
@@ -164,6 +164,20 @@ class ReadTool:
         if source.content_hash is not None:
             context.read_files.record(access.resolved, ReadStamp(source.content_hash, seen))
         return result
+
+
+def _not_shown(file: BinaryIO, kind: str, size: int) -> str:
+    """Tool results hold text alone: a picture reaches the model in what the user says."""
+    file.seek(0)
+    head = file.read(HEAD_BYTES)
+    if media_type_of(head) is None:
+        return f"is {kind} ({size_text(size)}); Read shows text only"
+    pixels = dimensions(head)
+    measure = f"{pixels[0]}×{pixels[1]}, {size_text(size)}" if pixels else size_text(size)
+    return (
+        f"is {kind} ({measure}); Read shows text only. To show you the picture, the user can write "
+        "@ and its path in a prompt, or drag the file into the terminal"
+    )
 
 
 def _survey(file: BinaryIO, size: int, fallbacks: Sequence[str]) -> _Source:

@@ -12,6 +12,7 @@ from midturn_cli.ports import CommandInfo
 from midturn_cli.ui_events import CommandOutput, CommandTable
 from midturn_core.controller import SessionController
 from midturn_core.interrupt import InterruptCoordinator
+from midturn_core.queue.attachments import AttachmentRef
 
 
 class CommandError(Exception):
@@ -58,6 +59,8 @@ class Use:
     shown: ShownLists = field(default_factory=ShownLists)
     interrupt: InterruptCoordinator | None = None
     """Set for a command that is a turn of its own: trips when the user cancels it."""
+    attachments: Sequence[AttachmentRef] = ()
+    """The pictures of the line, for a command that submits text."""
 
     @property
     def words(self) -> list[str]:

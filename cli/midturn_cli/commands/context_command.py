@@ -10,6 +10,7 @@ from midturn_cli.commands.arguments import no_arguments
 from midturn_cli.commands.command import Command, Use
 from midturn_cli.engine import CONTEXT_WINDOW
 from midturn_core.model.messages import (
+    ImageBlock,
     Message,
     RedactedThinkingBlock,
     TextBlock,
@@ -21,6 +22,8 @@ from midturn_core.model.messages import (
 
 BYTES_PER_TOKEN = 4
 """Of UTF-8: near enough for prose and code; the service alone can count."""
+PIXELS_PER_TOKEN = 750
+MAX_COUNTED_PIXELS = 1_200_000
 
 
 def context(use: Use) -> None:
@@ -55,6 +58,8 @@ def message_parts(messages: Iterable[Message]) -> dict[str, int]:
             match block:
                 case TextBlock(text):
                     parts[own] += estimate(text)
+                case ImageBlock():
+                    parts[own] += picture_tokens(block)
                 case ThinkingBlock():
                     parts["answers"] += estimate(block.thinking)
                 case RedactedThinkingBlock():
@@ -70,6 +75,12 @@ def message_parts(messages: Iterable[Message]) -> dict[str, int]:
 
 def estimate(text: str) -> int:
     return -(-len(text.encode("utf-8", errors="replace")) // BYTES_PER_TOKEN)
+
+
+def picture_tokens(picture: ImageBlock) -> int:
+    """As the service counts: by pixels, after it has made a large picture smaller."""
+    pixels = min(picture.width * picture.height, MAX_COUNTED_PIXELS)
+    return -(-pixels // PIXELS_PER_TOKEN)
 
 
 def _share(tokens: int, sign: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from midturn_cli.commands.command import (
     Command,
@@ -23,6 +24,7 @@ from midturn_cli.ui_events import CommandOutput, UserEcho
 from midturn_core.controller import LineKind, SessionController
 from midturn_core.errors import MidturnError
 from midturn_core.interrupt import InterruptCoordinator
+from midturn_core.queue.attachments import AttachmentRef
 from midturn_core.queue.types import QueuedInput
 
 _log = logging.getLogger(__name__)
@@ -64,10 +66,10 @@ class CommandLines:
         at_once = command.when(arguments) is When.AT_ONCE
         return LineKind.IMMEDIATE if at_once else LineKind.COMMAND
 
-    def run_immediate(self, text: str) -> None:
+    def run_immediate(self, text: str, attachments: Sequence[AttachmentRef] = ()) -> None:
         command, arguments = self._command(text)
         assert command is not None
-        use = self._use(arguments)
+        use = replace(self._use(arguments), attachments=attachments)
         self._show_line(command, text)
         if command.beside is not None:
             running = self._run(command, command.beside, use)

@@ -10,6 +10,7 @@ from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_cli.commands.registry import split_command
 from midturn_cli.shell_line import shell_command
 from midturn_core.config import QueueConfig
+from midturn_core.queue.attachments import attachments_note
 from midturn_core.queue.manager import behind_command
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 
@@ -55,12 +56,17 @@ def _show(use: Use) -> None:
             item.priority.name,
             BEHIND_COMMAND if busy and item.uuid in barred else delivery(item, settings, busy=busy),
             age(item.enqueued_at),
-            item.input_text,
+            _with_note(item),
         )
         for number, item in enumerate(items, start=1)
     ]
     header = ("", "tier", "delivered", "age", "text")
     use.table("Waiting", header, rows, "/queue rm N removes one, /queue clear all of them")
+
+
+def _with_note(item: QueuedInput) -> str:
+    note = attachments_note(item)
+    return f"{item.input_text} · {note}" if note else item.input_text
 
 
 def delivery(item: QueuedInput, settings: QueueConfig, *, busy: bool) -> str:
@@ -103,7 +109,7 @@ def _clear(use: Use) -> None:
     if not removed:
         use.say("Nothing waits.")
         return
-    rows = [(item.priority.name, item.input_text) for item in removed]
+    rows = [(item.priority.name, _with_note(item)) for item in removed]
     use.table("Removed, never sent", ("tier", "text"), rows)
 
 
@@ -117,7 +123,9 @@ def _release(use: Use) -> None:
 
 def send(use: Use, priority: QueuedInputPriority) -> None:
     """Submit the text with a tier; ``check_text`` has looked at it."""
-    if problem := use.controller.submit(use.arguments, priority, pasted=True):
+    if problem := use.controller.submit(
+        use.arguments, priority, pasted=True, attachments=use.attachments
+    ):
         raise CommandError(problem)
 
 

@@ -15,6 +15,7 @@ from midturn_cli.render.theme import Theme
 from midturn_cli.render.words import elapsed, waits_until
 from midturn_cli.ui_state import Activity, UiState
 from midturn_core.permission.ask import Ask
+from midturn_core.queue.attachments import attachments_note
 
 MAX_TAIL_ROWS = 10
 MAX_TOOL_ROWS = 8
@@ -96,6 +97,8 @@ def queue_rows(state: UiState, theme: Theme, width: int, max_rows: int) -> list[
     for item in state.queue[-MAX_QUEUE_ROWS:]:
         barred = item.uuid in state.barred
         when = waits_until(item, state.calls, busy=state.busy, barred=barred)
+        if note := attachments_note(item):
+            when = f"{note} · {when}"
         tag = f"{item.priority.name:<5} "
         room = max(width - len(tag) - cell_width(when) - 3, 8)
         text = cut(one_line(item.input_text), room)

@@ -43,6 +43,7 @@ from midturn_cli.ui_state import UiState
 from midturn_core.events import AskRequested, NoticeLevel
 from midturn_core.model.messages import DiffDetail, Outcome, OutputDetail, TodoDetail, ToolDetail
 from midturn_core.permission.ask import Ask
+from midturn_core.queue.attachments import attachments_note
 
 _LEVEL_WORDS = {
     NoticeLevel.INFO: "note",
@@ -117,7 +118,8 @@ class PlainPresenter:
                     busy=self._state.busy,
                     barred=item.uuid in self._state.barred,
                 )
-                text = one_line(item.input_text)
+                note = attachments_note(item)
+                text = one_line(item.input_text) + (f" · {note}" if note else "")
                 lines.append(f"queued {item.priority.name} ({when}): {text}")
         self._queued = {item.uuid for item in self._state.queue}
         return lines

@@ -25,6 +25,52 @@ class TextBlock:
     text: str
 
 
+PICTURE_KINDS = {
+    "image/png": "PNG",
+    "image/jpeg": "JPEG",
+    "image/gif": "GIF",
+    "image/webp": "WebP",
+}
+"""The media types that the service takes, and what people call them."""
+MAX_ENCODED_PICTURE = 5 * 1024 * 1024
+"""Characters of one picture in a request, in base64."""
+MAX_PICTURE_BYTES = MAX_ENCODED_PICTURE // 4 * 3
+MAX_PICTURE_SIDE = 8000
+"""Pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageBlock:
+    """A picture of the user's. One that the service would refuse cannot be made.
+
+    ``pictures.read_picture`` makes one from the content of a file.
+
+    Raises:
+        ValueError: a media type that the service does not take, no content, or too much of it.
+    """
+
+    media_type: str
+    data: bytes = field(repr=False)
+    name: str
+    """For people and in notes; it says nothing about the content."""
+    width: int
+    height: int
+    file_id: str = ""
+    """Which file of the session holds it (D15); empty while it is in none."""
+
+    def __post_init__(self) -> None:
+        if self.media_type not in PICTURE_KINDS:
+            raise ValueError(f"the service takes no {self.media_type}")
+        if not 0 < len(self.data) <= MAX_PICTURE_BYTES:
+            raise ValueError(f"{len(self.data)} bytes are no picture that the service takes")
+        if not (0 < self.width <= MAX_PICTURE_SIDE and 0 < self.height <= MAX_PICTURE_SIDE):
+            raise ValueError(f"a picture of {self.width}x{self.height} pixels is not taken")
+
+    @property
+    def kind(self) -> str:
+        return PICTURE_KINDS[self.media_type]
+
+
 @dataclass(frozen=True, slots=True)
 class ThinkingBlock:
     """Goes back unmodified; without its signature the service refuses it."""
@@ -125,13 +171,15 @@ class TodoDetail:
 ToolDetail: TypeAlias = DiffDetail | OutputDetail | TodoDetail
 
 AssistantBlock: TypeAlias = TextBlock | ThinkingBlock | RedactedThinkingBlock | ToolUse
-UserBlock: TypeAlias = TextBlock | ToolUseResult
-Block: TypeAlias = AssistantBlock | ToolUseResult
+UserBlock: TypeAlias = TextBlock | ImageBlock | ToolUseResult
+UserPart: TypeAlias = str | ImageBlock
+"""What a user says: a text, or a picture that belongs to the text before it."""
+Block: TypeAlias = AssistantBlock | UserBlock
 
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """Tool results first, in call order, then text."""
+    """Tool results first, in call order, then text and pictures as they were said."""
 
     blocks: tuple[UserBlock, ...]
 

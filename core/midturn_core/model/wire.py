@@ -7,8 +7,10 @@ which features beyond the core of the API are used.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
@@ -16,6 +18,7 @@ from midturn_core.model.client import ModelRequest, ToolDefinition
 from midturn_core.model.messages import (
     AssistantBlock,
     AssistantMessage,
+    ImageBlock,
     JsonValue,
     Message,
     RedactedThinkingBlock,
@@ -26,6 +29,7 @@ from midturn_core.model.messages import (
     UserBlock,
     UserMessage,
 )
+from midturn_core.pictures import described
 
 WireObject: TypeAlias = "dict[str, JsonValue]"
 
@@ -35,9 +39,15 @@ CACHED_USER_MESSAGES = 2
 With those of the tools and the system prompt that makes 4, the most that the service takes.
 """
 
+MAX_PICTURES = 20
+"""With more of them in one request the service takes smaller ones only."""
+MAX_PICTURES_ENCODED = 24 * 1024 * 1024
+"""Characters of all pictures in one request; the service takes 32 MB altogether."""
+
 _ADAPTIVE_SINCE = (4, 6)
 _VERSION = re.compile(r"claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _FOREIGN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_ABOUT_PICTURES = re.compile(r"image|vision|multimodal")
 _REFUSAL = re.compile(
     r"not (?:support|permit|allow|recogni)|unsupported|unknown|unexpected|unrecogni|invalid"
     r"|extra inputs|does not match",
@@ -54,6 +64,18 @@ class WireFeatures:
     effort: bool = True
     thinking_history: bool = True
     """Thinking of earlier messages goes back to the model that signed it."""
+    refused_pictures: frozenset[str] = frozenset()
+    """The digests of pictures that the endpoint did not take: a note goes in their place, so that
+    they do not block every later turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """The pictures of one request. Those in neither do not fit into it any more."""
+
+    sent: Mapping[ImageBlock, str]
+    """Each with its base64 form."""
+    refused: frozenset[ImageBlock]
 
 
 def without_refused(
@@ -61,10 +83,14 @@ def without_refused(
 ) -> WireFeatures | None:
     """The features without the one that the text of a 400 refuses; None when it names none.
 
+    Of pictures, those that were said last are what it refuses.
+
     Only what ``request`` really used counts, so that a refusal is never answered by sending the
     same request again.
     """
     text = refusal.lower()
+    if _ABOUT_PICTURES.search(text) and (newest := _newest_pictures(request)):
+        return replace(features, refused_pictures=features.refused_pictures | newest)
     if not _REFUSAL.search(text):
         return None
     if "cache_control" in text and features.caching:
@@ -84,13 +110,9 @@ def build_request(request: ModelRequest, features: WireFeatures | None = None) -
     used = features or WireFeatures()
     system = [_text(request.system)] if request.system.strip() else []
     tools = [_tool(tool) for tool in request.tools]
-    messages = [
-        (role, content)
-        for role, content in (
-            _message(message, request.model, used) for message in request.messages
-        )
-        if content
-    ]
+    pictures = _encode_pictures(request.messages, used)
+    contents = (_message(message, request.model, used, pictures) for message in request.messages)
+    messages = [(role, content) for role, content in contents if content]
     if used.caching:
         _mark_cache(system, tools, [content for role, content in messages if role == "user"])
     body: WireObject = {
@@ -134,29 +156,88 @@ def _tool(tool: ToolDefinition) -> WireObject:
     }
 
 
-def _message(message: Message, model: str, features: WireFeatures) -> tuple[str, list[WireObject]]:
+def _encode_pictures(messages: Sequence[Message], features: WireFeatures) -> _Encoded:
+    sent: dict[ImageBlock, str] = {}
+    refused: set[ImageBlock] = set()
+    room = MAX_PICTURES_ENCODED
+    for picture in _pictures_newest_first(messages):
+        encoded = base64.b64encode(picture.data).decode("ascii")
+        if features.refused_pictures and _digest(encoded) in features.refused_pictures:
+            refused.add(picture)
+            continue
+        room -= len(encoded)
+        if room < 0 or len(sent) == MAX_PICTURES:
+            break
+        sent[picture] = encoded
+    return _Encoded(sent, frozenset(refused))
+
+
+def _pictures_newest_first(messages: Sequence[Message]) -> Iterator[ImageBlock]:
+    """Each once."""
+    found = (
+        block
+        for message in reversed(messages)
+        for block in reversed(message.blocks)
+        if isinstance(block, ImageBlock)
+    )
+    return iter(dict.fromkeys(found))
+
+
+def _newest_pictures(request: WireObject) -> frozenset[str]:
+    """The digests of the pictures in the last message of a request that has any."""
+    messages = request["messages"]
+    for message in reversed(messages if isinstance(messages, list) else []):
+        content = message["content"] if isinstance(message, dict) else None
+        digests = {
+            _digest(str(source["data"]))
+            for block in (content if isinstance(content, list) else [])
+            if isinstance(block, dict) and isinstance(source := block.get("source"), dict)
+        }
+        if digests:
+            return frozenset(digests)
+    return frozenset()
+
+
+def _digest(encoded: str) -> str:
+    return hashlib.sha256(encoded.encode("ascii")).hexdigest()
+
+
+def _message(
+    message: Message, model: str, features: WireFeatures, pictures: _Encoded
+) -> tuple[str, list[WireObject]]:
     match message:
         case UserMessage(blocks):
-            return "user", _user_content(blocks)
+            return "user", _user_content(blocks, pictures)
         case AssistantMessage(blocks):
             return "assistant", _assistant_content(blocks, model, features)
         case _:
             assert_never(message)
 
 
-def _user_content(blocks: Iterable[UserBlock]) -> list[WireObject]:
+def _user_content(blocks: Iterable[UserBlock], pictures: _Encoded) -> list[WireObject]:
     results: list[WireObject] = []
-    texts: list[WireObject] = []
+    said: list[WireObject] = []
     for block in blocks:
         match block:
             case ToolUseResult():
                 results.append(_tool_result(block))
             case TextBlock(text):
                 if text.strip():
-                    texts.append(_text(text))
+                    said.append(_text(text))
+            case ImageBlock():
+                said.append(_picture(block, pictures))
             case _:
                 assert_never(block)
-    return results + texts
+    return results + said
+
+
+def _picture(picture: ImageBlock, pictures: _Encoded) -> WireObject:
+    encoded = pictures.sent.get(picture)
+    if encoded is None:
+        why = "was refused by the service" if picture in pictures.refused else "is no longer sent"
+        return _text(f"[The picture {picture.name} ({described(picture)}) {why}.]")
+    source: WireObject = {"type": "base64", "media_type": picture.media_type, "data": encoded}
+    return {"type": "image", "source": source}
 
 
 def _tool_result(result: ToolUseResult) -> WireObject:

@@ -29,7 +29,9 @@ from midturn_core.model.messages import (
     ToolUse,
     ToolUseResult,
     Usage,
+    UserPart,
 )
+from midturn_core.queue.attachments import AttachmentFinder, AttachmentRef
 from midturn_core.read_files import ReadStamp
 
 Data: TypeAlias = dict[str, JsonValue]
@@ -38,14 +40,14 @@ Data: TypeAlias = dict[str, JsonValue]
 def change_to_json(change: ConversationChange) -> tuple[str, Data]:
     """The record type and its data."""
     match change:
-        case UserTextAdded(texts):
-            return "user_text", {"texts": list(texts)}
+        case UserTextAdded(parts):
+            return "user_text", _parts_to_json(parts)
         case AssistantAdded(blocks):
             return "assistant", {"blocks": [_block_to_json(block) for block in blocks]}
-        case ResultsAdded(results, texts):
+        case ResultsAdded(results, parts):
             return "results", {
                 "results": [_result_to_json(result) for result in results],
-                "texts": list(texts),
+                **_parts_to_json(parts),
             }
         case Compacted(texts):
             return "compacted", {"texts": list(texts)}
@@ -55,26 +57,52 @@ def change_to_json(change: ConversationChange) -> tuple[str, Data]:
             assert_never(change)
 
 
-def change_from_json(kind: str, data: JsonObject) -> ConversationChange | None:
-    """The change of a record; None for a record of another type.
+def change_from_json(
+    kind: str, data: JsonObject, find: AttachmentFinder
+) -> ConversationChange | None:
+    """The change of a record; None for a record of another type. ``find`` gives the pictures.
 
     Raises:
         ValueError: a field is missing or has the wrong type.
     """
     match kind:
         case "user_text":
-            return UserTextAdded(_texts(data))
+            return UserTextAdded(_parts_from_json(data, find))
         case "assistant":
             return AssistantAdded(tuple(map(_block_from_json, _objects(data, "blocks"))))
         case "results":
             results = tuple(map(_result_from_json, _objects(data, "results")))
-            return ResultsAdded(results, _texts(data))
+            return ResultsAdded(results, _parts_from_json(data, find))
         case "compacted":
             return Compacted(_texts(data))
         case "cleared":
             return Cleared()
         case _:
             return None
+
+
+def _parts_to_json(parts: tuple[UserPart, ...]) -> Data:
+    """The texts, and where among them a picture stands; its content is a file of the session."""
+    texts: list[JsonValue] = []
+    pictures: list[JsonValue] = []
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+        else:
+            pictures.append({"after": len(texts), "file": part.file_id, "name": part.name})
+    return {"texts": texts, "pictures": pictures} if pictures else {"texts": texts}
+
+
+def _parts_from_json(data: JsonObject, find: AttachmentFinder) -> tuple[UserPart, ...]:
+    texts = _texts(data)
+    placed: list[tuple[int, UserPart]] = [(number, text) for number, text in enumerate(texts)]
+    for picture in _objects(data, "pictures") if "pictures" in data else []:
+        after = picture.get("after")
+        if not isinstance(after, int):
+            raise ValueError("after is not a number")
+        ref = AttachmentRef(_text(picture, "file"), _text(picture, "name"))
+        placed.append((after - 1, find(ref)))
+    return tuple(part for _, part in sorted(placed, key=lambda pair: pair[0]))
 
 
 def stamp_to_json(path: Path, stamp: ReadStamp) -> Data:

@@ -1,6 +1,7 @@
 """The folder of all sessions: starting one, finding them, resuming one.
 
-A session is one file ``<id>.jsonl``. Its first record says in which folder it began.
+A session is one file ``<id>.jsonl``. Its first record says in which folder it began. Its pictures
+are files in the folder ``<id>.files``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from midturn_core.session.codec import (
     usage_from_json,
     usage_to_json,
 )
+from midturn_core.session.files import SessionFiles, files_folder
 from midturn_core.session.log import SessionLog, read_regular
 from midturn_core.session.records import NewerVersionError, Record, read_log
 
@@ -88,6 +90,7 @@ class Session:
     def __init__(self, head: SessionHead, log: SessionLog) -> None:
         self.head = head
         self.log = log
+        self.files = SessionFiles(files_folder(log.path))
 
     @property
     def id(self) -> str:
@@ -148,8 +151,11 @@ class SessionStore:
         old, kept_id = session.log, _new_session_id()
         if old.unsaved:
             raise SessionError("the history so far is not saved, so it was not set aside")
+        kept_path = old.path.with_name(f"{kept_id}{SUFFIX}")
         try:
-            old.path.rename(old.path.with_name(f"{kept_id}{SUFFIX}"))
+            # Both have the files: what waits in the queue may refer to them too.
+            session.files.copy_to(files_folder(kept_path))
+            old.path.rename(kept_path)
         except OSError as error:
             raise SessionError(f"the history cannot be set aside: {error.strerror}") from error
         old.close()
@@ -224,7 +230,7 @@ def _rebuild(session: Session, records: Iterable[Record], warnings: tuple[str, .
             elif record.type == "usage":
                 usage += usage_from_json(record.data)
             else:
-                change = change_from_json(record.type, record.data)
+                change = change_from_json(record.type, record.data, session.files.find)
                 mended += 0 if change is None else _apply_mending(recorder, change)
         except (ValueError, ConversationError):
             unknown += 1
@@ -234,6 +240,7 @@ def _rebuild(session: Session, records: Iterable[Record], warnings: tuple[str, .
         mended += closed
     found = [
         (unknown, "{} record(s) could not be used"),
+        (session.files.lost, "{} picture(s) are missing or damaged and were left out"),
         (mended, "{} place(s) where the end of a call or a message was missing were filled in"),
     ]
     notes = [text.format(count) for count, text in found if count]
@@ -267,9 +274,9 @@ def _apply_results(conversation: Conversation, change: ResultsAdded) -> int:
             given.get(use.id) or ToolUseResult(use.id, use.name, Outcome.STOPPED, LOST_RESULT)
             for use in pending
         ]
-        conversation.add_results(results, change.texts)
+        conversation.add_results(results, change.parts)
         return missing
-    conversation.add_user_text(*change.texts)
+    conversation.add_user_text(*change.parts)
     return 1
 
 

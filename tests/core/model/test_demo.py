@@ -20,7 +20,9 @@ from midturn_core.model.messages import (
     ToolUseResult,
 )
 from midturn_core.model.reply import Reply, ReplyReader
+from midturn_core.pictures import read_picture
 from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY, SystemReminderFormatter
+from tests.support.picture_files import png
 
 PLACES = Places("http://127.0.0.1:1")
 REMINDERS = SystemReminderFormatter("0123456789abcdef")
@@ -184,3 +186,17 @@ async def test_the_site_serves_its_pages_on_loopback() -> None:
     writer.close()
     await writer.wait_closed()
     await site.close()
+
+
+async def test_the_demo_says_which_pictures_it_got(tmp_path: Path) -> None:
+    model = DemoModel(tmp_path, DemoSite(), rate=1e6)
+    conversation = Conversation()
+    shot = read_picture(png(1280, 720), "shot.png")
+    conversation.add_user_text("read a.py [Picture #1 shot.png 1280×720 65 B]", shot)
+    first, last = await take_turn(model, conversation)
+    assert first.startswith("I got, and cannot look at:\n\n- `shot.png` (PNG, 1280×720, 65 B)")
+    assert first.endswith("I read that.")
+    assert "shot.png" not in last
+    conversation.add_user_text("[Picture #1 shot.png 1280×720 65 B]", shot)
+    [only] = await take_turn(model, conversation)
+    assert "`shot.png`" in only and "beyond me" not in only

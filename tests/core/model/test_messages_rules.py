@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import urllib.error
@@ -11,15 +12,18 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from midturn_core.model.messages import MAX_PICTURE_BYTES
 from tests.support.messages_connection import ServerOptions, violations_of_all
 from tests.support.messages_script import Failure, Gate, Latch, Reply, Says, sign
 from tests.support.messages_server import KEY, MessagesServer
+from tests.support.picture_files import gif, jpeg, png, webp
 
 # Any: the point of these bodies is that their shape is wrong.
 Body: TypeAlias = "dict[str, Any]"
 
 MODEL = "claude-opus-5-5"
 OTHER = "claude-sonnet-5"
+PNG = png()
 
 
 def thinking(text: str = "Hm", model: str = MODEL) -> Body:
@@ -38,6 +42,11 @@ def result(use_id: str) -> Body:
     return {"type": "tool_result", "tool_use_id": use_id, "content": "hello"}
 
 
+def picture(content: bytes = PNG, media_type: str = "image/png") -> Body:
+    data = base64.b64encode(content).decode()
+    return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+
+
 def good() -> Body:
     """A body that has everything a request can have."""
     return {
@@ -51,7 +60,7 @@ def good() -> Body:
         "messages": [
             {"role": "user", "content": "Hello"},
             {"role": "assistant", "content": [thinking(), text("So."), use("t1"), use("t2")]},
-            {"role": "user", "content": [result("t1"), result("t2"), text("And?")]},
+            {"role": "user", "content": [result("t1"), result("t2"), text("And?"), picture()]},
             {"role": "user", "content": [text("Quick!")]},
             {"role": "assistant", "content": [text("Done.")]},
             {"role": "user", "content": [text("Thanks")]},
@@ -155,6 +164,46 @@ RULES = {
     "the first message is the user's": (
         drop("messages", 0),
         'first message must use the "user" role',
+        nothing,
+    ),
+    "a picture is of a known kind": (
+        put(picture(media_type="image/bmp"), "messages", 2, "content", 3),
+        "base64.media_type: Input should be 'image/png'",
+        put(picture(jpeg(), "image/jpeg"), "messages", 2, "content", 3),
+    ),
+    "a picture is what it says": (
+        put(picture(PNG, "image/jpeg"), "messages", 2, "content", 3),
+        "specified using the image/jpeg media type",
+        put(picture(gif(), "image/gif"), "messages", 2, "content", 3),
+    ),
+    "a picture is not too large": (
+        put(picture(png(padding=MAX_PICTURE_BYTES)), "messages", 2, "content", 3),
+        "image exceeds 5 MB maximum",
+        put(picture(png(padding=MAX_PICTURE_BYTES - 1000)), "messages", 2, "content", 3),
+    ),
+    "a picture is encoded": (
+        put("§", "messages", 2, "content", 3, "source", "data"),
+        "invalid base64 data",
+        put(picture(webp(), "image/webp"), "messages", 2, "content", 3),
+    ),
+    "a picture is given": (
+        drop("messages", 2, "content", 3, "source", "data"),
+        "base64.data: Field required",
+        nothing,
+    ),
+    "a picture has a source": (
+        put({"type": "url"}, "messages", 2, "content", 3, "source"),
+        "Input should be a base64 source",
+        nothing,
+    ),
+    "pictures are few": (
+        put([picture()] * 21, "messages", 3, "content"),
+        "many-image requests",
+        put([picture()] * 19, "messages", 3, "content"),
+    ),
+    "pictures are the user's": (
+        put([picture()], "messages", 4, "content"),
+        "`image` blocks are not allowed in `assistant` messages",
         nothing,
     ),
     "the last message is the user's": (

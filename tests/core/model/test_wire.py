@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from midturn_core.model.client import ModelRequest, ToolDefinition
 from midturn_core.model.messages import (
     AssistantMessage,
+    ImageBlock,
     JsonValue,
     Message,
     Outcome,
@@ -25,6 +27,8 @@ from midturn_core.model.wire import (
     supports_adaptive_thinking,
     without_refused,
 )
+from midturn_core.pictures import read_picture
+from tests.support.picture_files import png
 
 MODEL = "claude-opus-5-5"
 PLAIN = WireFeatures(caching=False)
@@ -230,3 +234,56 @@ def test_a_refusal_that_names_a_feature_tells_which(
     if left is not None:
         fewer = build_request(request(effort="high"), left)
         assert without_refused(left, refusal, fewer) is None, "it would be sent for ever"
+
+
+def picture(name: str, padding: int = 0) -> ImageBlock:
+    return read_picture(png(padding=padding), name)
+
+
+def image(block: ImageBlock) -> dict[str, JsonValue]:
+    data = base64.b64encode(block.data).decode()
+    source: JsonValue = {"type": "base64", "media_type": block.media_type, "data": data}
+    return {"type": "image", "source": source}
+
+
+def test_a_picture_goes_in_its_place_in_base64() -> None:
+    shot = picture("shot.png")
+    message = UserMessage((TextBlock("look"), shot, TextBlock("well?")))
+    assert content_of(message) == [
+        {"type": "text", "text": "look"},
+        image(shot),
+        {"type": "text", "text": "well?"},
+    ]
+
+
+def test_a_picture_at_the_end_of_a_message_carries_the_cache_mark() -> None:
+    shot = picture("shot.png")
+    message = UserMessage((TextBlock("look"), shot))
+    [content] = contents(build_request(request(message)))
+    assert objects(content)[-1] == {**image(shot), "cache_control": {"type": "ephemeral"}}
+    assert json.dumps(build_request(request(message))).count("cache_control") == 2
+
+
+@pytest.mark.parametrize(("count", "padding", "sent"), [(25, 0, 20), (8, 3_900_000, 4)])
+def test_of_many_pictures_the_newest_are_sent_and_the_others_are_named(
+    count: int, padding: int, sent: int
+) -> None:
+    """The service takes 20 of any size, and 32 MB altogether."""
+    messages: list[Message] = []
+    for number in range(count):
+        message = UserMessage((TextBlock("look"), picture(f"{number}.png", padding + number)))
+        messages += [message, AssistantMessage((TextBlock("seen"),))]
+    body = build_request(request(*messages[:-1]), PLAIN)
+    blocks = [objects(content)[1] for content in contents(body)[::2]]
+    assert [block["type"] for block in blocks] == ["text"] * (count - sent) + ["image"] * sent
+    assert str(blocks[0]["text"]).startswith("[The picture 0.png (PNG, 3×2, ")
+    assert str(blocks[0]["text"]).endswith(") is no longer sent.]")
+    assert len(json.dumps(body)) < 32_000_000
+
+
+def test_a_refusal_that_names_no_picture_does_not_take_them_out() -> None:
+    body = build_request(request(UserMessage((TextBlock("look"), picture("a.png")))))
+    assert without_refused(WireFeatures(), "prompt is too long", body) is None
+    assert without_refused(WireFeatures(), "Could not process image", body) is not None
+    plain = build_request(request(said("no picture at all")))
+    assert without_refused(WireFeatures(), "Could not process image", plain) is None

@@ -17,10 +17,11 @@ from midturn_core.model.client import (
     TextChunk,
     ToolUseStarting,
 )
-from midturn_core.model.demo.plan import Call, Places, Step, next_step, plan_for
+from midturn_core.model.demo.plan import Call, Places, Plan, Step, next_step, plan_for
 from midturn_core.model.demo.site import DemoSite
 from midturn_core.model.messages import (
     AssistantMessage,
+    ImageBlock,
     Message,
     Outcome,
     StopReason,
@@ -30,6 +31,7 @@ from midturn_core.model.messages import (
     Usage,
     UserMessage,
 )
+from midturn_core.pictures import described
 from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY
 
 DEFAULT_RATE = 40.0
@@ -38,6 +40,8 @@ CHARS_PER_TOKEN = 4
 SUGGESTED_FILES = ("README.md", "pyproject.toml", "Makefile", "package.json", "Cargo.toml")
 
 _REMINDER = re.compile(r'<(system-reminder-[0-9A-Za-z]+) key="([a-z-]+)">\n(.*)\n</\1>', re.DOTALL)
+_PICTURE = re.compile(r"\[Picture #\d+ [^\[\]]*\]")
+"""How the terminal writes a picture into the text."""
 _STOP_WORDS = re.compile(r"(?i)\b(stop|instead|forget|not that|cancel|never mind)\b")
 
 
@@ -48,6 +52,8 @@ class _State:
     steps: list[Step] = field(default_factory=list[Step])
     heard: list[str] = field(default_factory=list[str])
     """What was typed while the demo worked and is not yet answered."""
+    pictures: list[ImageBlock] = field(default_factory=list[ImageBlock])
+    """What was given to look at and is not yet answered."""
     results: tuple[ToolUseResult, ...] = ()
     rate: float = DEFAULT_RATE
     working: bool = False
@@ -71,7 +77,8 @@ class DemoModel:
         else:
             planned, _ = next_step(state.steps)
             step = planned or Step(_report(state.results))
-        words = "\n\n".join(part for part in (_heard(state.heard), step.say) if part)
+        parts = (_heard(state.heard), _seen(state.pictures), step.say)
+        words = "\n\n".join(part for part in parts if part)
         async for chunk in _paced(words, state.rate):
             yield chunk
         yield BlockFinished(TextBlock(words))
@@ -94,7 +101,7 @@ class DemoModel:
         for message in messages:
             if isinstance(message, AssistantMessage):
                 _, state.steps = next_step(state.steps)
-                state.heard = []
+                state.heard, state.pictures = [], []
                 state.results = ()
                 state.working = bool(message.tool_uses)
             else:
@@ -106,6 +113,8 @@ class DemoModel:
         for block in message.blocks:
             if isinstance(block, TextBlock):
                 self._hear(state, block.text)
+            elif isinstance(block, ImageBlock):
+                state.pictures.append(block)
         state.working = False
 
     def _hear(self, state: _State, text: str) -> None:
@@ -118,7 +127,8 @@ class DemoModel:
             return
         steering = reminder is not None
         words = reminder[3] if reminder else text
-        plan = plan_for(words, self._places)
+        wish = _PICTURE.sub("", words).strip()
+        plan = plan_for(wish, self._places) if wish else Plan()
         if plan.rate is not None:
             state.rate = plan.rate
         if not steering and not state.steps:
@@ -154,6 +164,11 @@ def _summary(messages: Sequence[Message]) -> str:
 def _heard(texts: Sequence[str]) -> str:
     quoted = [f"> {line}" for text in texts for line in text.split("\n")]
     return "You wrote while I was at work:\n\n" + "\n".join(quoted) if quoted else ""
+
+
+def _seen(pictures: Sequence[ImageBlock]) -> str:
+    lines = [f"- `{picture.name.replace('`', ' ')}` ({described(picture)})" for picture in pictures]
+    return "\n".join(["I got, and cannot look at:", "", *lines]) if lines else ""
 
 
 def _report(results: Sequence[ToolUseResult]) -> str:
