@@ -36,6 +36,8 @@ class _Ending:
 
     code: int
     undelivered: tuple[str, ...] = ()
+    stash: str = ""
+    """The draft that was put aside."""
     session_id: str = ""
     demo: bool = False
     reopen: Launch | None = None
@@ -55,19 +57,19 @@ def run(launch: Launch) -> int:
 
         return plain_repl.run(launch)
     following: Launch | None = launch
-    code = 0
+    code, stash = 0, ""
     while following is not None:
         before = read_tty(sys.stdin.fileno())
         _leave_on_signals(before)
         try:
-            ending = asyncio.run(_interactive(following, prepaint()))
+            ending = asyncio.run(_interactive(following, prepaint(), stash))
         finally:
             if before is not None:
                 before.restore()
         _say_goodbye(ending)
         if ending.failure is not None:
             raise ending.failure
-        code, following = ending.code, ending.reopen
+        code, following, stash = ending.code, ending.reopen, ending.stash
     return code
 
 
@@ -93,7 +95,7 @@ def needs_plain(launch: Launch) -> bool:
     return launch.config.ui.plain or not interactive or term in ("", "dumb")
 
 
-async def _interactive(launch: Launch, tty: TtyState | None) -> _Ending:
+async def _interactive(launch: Launch, tty: TtyState | None, stash: str) -> _Ending:
     from midturn_cli.terminal.app import TerminalFrontEnd, TerminalOptions, open_terminal
 
     repl = _Repl(launch)
@@ -105,6 +107,8 @@ async def _interactive(launch: Launch, tty: TtyState | None) -> _Ending:
             workspace=launch.workspace,
             history_path=paths.state_folder(os.environ) / HISTORY_FILE,
             keys=config.ui.keys,
+            key_map=config.keys,
+            stash=stash,
             enter_tier=config.queue.enter,
             after_first_paint=repl.load,
             before_last_paint=repl.close,
@@ -221,6 +225,7 @@ class _Repl:
         return _Ending(
             code,
             self._undelivered,
+            self.front.stash if self.front is not None else "",
             session.engine.session.id if session is not None and written else "",
             self._launch.demo,
             self._next,
@@ -239,12 +244,15 @@ def _presenter(launch: Launch) -> Presenter:
 
 
 def _say_goodbye(ending: _Ending) -> None:
-    from midturn_cli.render.clean import one_line
+    from midturn_cli.render.clean import clean, one_line
 
     lines: list[str] = []
     if ending.undelivered:
         lines.append(f"{len(ending.undelivered)} queued input(s) were not sent:")
         lines += [f"  {one_line(text)}" for text in ending.undelivered]
+    if ending.stash and ending.reopen is None:
+        # Whole and on lines of its own: it is nowhere else, and has to be taken from here.
+        lines += ["The stashed draft was not sent:", clean(ending.stash)]
     if ending.session_id and ending.reopen is None:
         command = "midturn demo" if ending.demo else "midturn"
         lines.append(f"Go on with this session: {command} -r {ending.session_id}")

@@ -5,9 +5,10 @@ Reading files, environment and flags into these is ``config_loader.py``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Literal
 
+from midturn_core.config_key_names import check_key_map
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 
 PermissionModeName = Literal["default", "accept-edits", "plan", "yolo"]
@@ -73,6 +74,38 @@ class UiConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class KeysConfig:
+    """The keys of each action, as ``config_key_names.read_key`` writes them.
+
+    Raises:
+        ValueError: two actions share a key, or nothing would submit the draft.
+    """
+
+    submit: tuple[str, ...] = ("enter",)
+    newline: tuple[str, ...] = ("escape enter", "c-j")
+    cycle: tuple[str, ...] = ("tab",)
+    cancel: tuple[str, ...] = ("escape",)
+    leave: tuple[str, ...] = ("c-d",)
+    stash: tuple[str, ...] = ("c-s",)
+    undo: tuple[str, ...] = ("c-_", "c-x c-u")
+    redo: tuple[str, ...] = ("escape _",)
+    search: tuple[str, ...] = ("c-r",)
+    expand: tuple[str, ...] = ("c-o",)
+    editor: tuple[str, ...] = ("c-g",)
+    repaint: tuple[str, ...] = ("c-l",)
+    suspend: tuple[str, ...] = ("c-z",)
+
+    def __post_init__(self) -> None:
+        if not self.submit:
+            raise ValueError("submit needs a key: without it nothing could be entered")
+        chosen: dict[str, tuple[str, ...]] = {f.name: getattr(self, f.name) for f in fields(self)}
+        built_in: dict[str, tuple[str, ...]] = {
+            f.name: f.default for f in fields(self) if f.default is not MISSING
+        }
+        check_key_map(chosen, built_in)
+
+
+@dataclass(frozen=True, slots=True)
 class LogConfig:
     level: Literal["debug", "info", "warning", "error"] = "info"
     file: str = ""
@@ -87,4 +120,5 @@ class Config:
     permissions: PermissionsConfig = field(default_factory=PermissionsConfig)
     web: WebConfig = field(default_factory=WebConfig)
     ui: UiConfig = field(default_factory=UiConfig)
+    keys: KeysConfig = field(default_factory=KeysConfig)
     log: LogConfig = field(default_factory=LogConfig)

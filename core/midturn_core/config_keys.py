@@ -13,6 +13,7 @@ from midturn_core.config_values import (
     Choice,
     FilePath,
     Hosts,
+    KeyNames,
     Kind,
     Prices,
     Rules,
@@ -128,6 +129,32 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey("ui", "theme", Choice(("auto", "dark", "light")), "Colours."),
     ConfigKey("ui", "keys", Choice(("emacs", "vi")), "Editing keys of the input line."),
     ConfigKey("ui", "plain", Switch(), "Plain lines: no live region, no colours."),
+    ConfigKey("keys", "submit", KeyNames(), "Send the draft; while a turn runs it is queued."),
+    ConfigKey("keys", "newline", KeyNames(), "Begin a new line in the draft."),
+    ConfigKey(
+        "keys",
+        "cycle",
+        KeyNames(),
+        "While a turn runs: NEXT, NOW or LATER for the draft. When idle: complete. "
+        "A question comes first: it gets the keyboard.",
+    ),
+    ConfigKey(
+        "keys",
+        "cancel",
+        KeyNames(),
+        "Close the menu; else stop the call that a NOW waits for; else interrupt the turn.",
+    ),
+    ConfigKey("keys", "leave", KeyNames(), "Leave Midturn, when idle and the draft is empty."),
+    ConfigKey(
+        "keys", "stash", KeyNames(), "Put the draft aside; again: bring it back, or swap the two."
+    ),
+    ConfigKey("keys", "undo", KeyNames(), "Take back the last change of the draft."),
+    ConfigKey("keys", "redo", KeyNames(), "Make the change again that was taken back."),
+    ConfigKey("keys", "search", KeyNames(), "Search in earlier lines; again: the one before."),
+    ConfigKey("keys", "expand", KeyNames(), "Show the newest tool result whole, as /expand does."),
+    ConfigKey("keys", "editor", KeyNames(), "Write the draft in your editor, when idle."),
+    ConfigKey("keys", "repaint", KeyNames(), "Paint the screen anew."),
+    ConfigKey("keys", "suspend", KeyNames(), "Put Midturn in the background of the shell."),
     ConfigKey(
         "log", "level", Choice(("debug", "info", "warning", "error")), "What goes to the log."
     ),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Protocol, TypeAlias, TypeGuard, cast
 
 from midturn_core.config import ModelPrice
+from midturn_core.config_key_names import EXAMPLES, read_key
 
 KeyValue: TypeAlias = str | bool | int | float | tuple[str, ...] | dict[str, ModelPrice]
 RuleParser: TypeAlias = Callable[[str], object]
@@ -181,6 +182,19 @@ class Hosts:
     def check(self, value: object, parse_rule: RuleParser) -> KeyValue | None:
         hosts = _lines(value)
         return hosts if hosts is not None and all(map(_is_host, hosts)) else None
+
+
+class KeyNames:
+    """One key or several, each as ``config_key_names`` describes."""
+
+    allowed = f"a key in quotes such as {EXAMPLES}, or a list of them"
+
+    def read(self, words: str) -> object:
+        return _list(words)
+
+    def check(self, value: object, parse_rule: RuleParser) -> KeyValue | None:
+        keys = _lines([value] if isinstance(value, str) else value)
+        return keys if keys is None else tuple(dict.fromkeys(map(read_key, keys)))
 
 
 class Prices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ def built_in(key: ConfigKey) -> str:
             return str(value).lower()
         case str():
             return f'"{value}"'
-        case ():
-            return "[]"
+        case tuple():
+            return json.dumps(value)
         case _:
             return str(value)
 

@@ -148,7 +148,7 @@ def test_an_unknown_key_is_one_warning_with_the_nearest_name(file: Path) -> None
     assert loaded.config.parallel.enabled
     assert loaded.warnings == (
         f"{file}:1: unknown key future_key; known are model, parallel, queue, permissions, web, "
-        "ui, log",
+        "ui, keys, log",
         f"{file}:3: unknown key [parallel] enabeld; the nearest is enabled",
         f"{file}:5: unknown key paralel; the nearest is parallel",
     )

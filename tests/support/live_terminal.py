@@ -20,6 +20,7 @@ from prompt_toolkit.output.color_depth import ColorDepth
 
 from midturn_cli.terminal.app import TerminalFrontEnd, TerminalIO, TerminalOptions
 from midturn_cli.terminal.frame_output import FrameOutput
+from midturn_core.config import KeysConfig
 from tests.support.fake_presenter import FakePresenter
 from tests.support.fake_session import FakeSession
 from tests.support.terminal_screen import Screen, without_noise
@@ -72,6 +73,8 @@ class TerminalSetup:
     workspace: Path = Path("/nonexistent")
     history: Path | None = None
     keys: Literal["emacs", "vi"] = "emacs"
+    key_map: KeysConfig = field(default_factory=KeysConfig)
+    stash: str = ""
     enter_tier: Literal["now", "next", "later"] = "next"
     columns: int = 80
     rows: int = 24
@@ -144,6 +147,8 @@ async def live_terminal(
         workspace=setup.workspace,
         history_path=setup.history,
         keys=setup.keys,
+        key_map=setup.key_map,
+        stash=setup.stash,
         enter_tier=setup.enter_tier,
         after_first_paint=ready.set,
         clock=clock,

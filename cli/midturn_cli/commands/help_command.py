@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_cli.commands.registry import CommandRegistry
+from midturn_cli.key_labels import key_labels
+from midturn_core.config import KeysConfig
+from midturn_core.config_keys import CONFIG_KEYS
 
 USAGE_WIDTH = 18
 """Cells: more would break most rows of a terminal that is 80 wide."""
 
-KEYS = (
-    ("Enter", "send; while a turn runs it steers: NEXT, delivered after this step"),
-    ("Tab", "while a turn runs: NEXT, NOW or LATER for the draft; when idle: complete"),
-    ("Alt-Enter, Ctrl-J", "a new line; so does Enter after a \\ at the end of the line"),
+FIXED_KEYS = (
     ("Enter on an empty line", "send what was held after an interrupt"),
-    ("Esc", "close the menu; else stop the call that a NOW waits for; else interrupt"),
+    ("Enter after a \\", "a new line"),
     ("Ctrl-C", "interrupt the turn; when idle: clear the draft, twice within a second: leave"),
-    ("Ctrl-D", "leave (empty line, nothing running)"),
-    ("Up, Down · Ctrl-R", "earlier lines · search in them"),
-    ("Ctrl-G", "write the draft in your editor (when idle)"),
-    ("Ctrl-L · Ctrl-Z", "paint the screen anew · put Midturn in the background"),
+    ("Up, Down", "earlier lines"),
     ("y s n r", "answer a question: once, this session, no, no with a reason; Tab reaches it"),
 )
+"""What ``[keys]`` does not change."""
 TIERS = (
     ("NOW", "redirect at once: cuts the answer short, skips calls that have not started"),
     ("NEXT", "steer: after the tool results of this step; the usual meaning of Enter"),
@@ -39,11 +37,20 @@ def show_help(use: Use) -> None:
         return
     rows = [(_short_usage(command), command.summary, command.timing) for command in use.commands]
     use.table("Commands", ("command", "what it does", "takes effect"), rows)
-    use.table("Keys", ("key", "what it does"), KEYS)
+    use.table("Keys", ("key", "what it does"), [*key_rows(use.engine.config.keys), *FIXED_KEYS])
     use.table("What you type while a turn runs", ("tier", "delivered"), TIERS)
     use.table(
         "Prefixes", ("prefix", "what it does"), PREFIXES, "/help COMMAND tells more about one"
     )
+
+
+def key_rows(keys: KeysConfig) -> list[tuple[str, str]]:
+    """The keys of each action that has any, and what they do."""
+    return [
+        (key_labels(getattr(keys, key.name)), key.help)
+        for key in CONFIG_KEYS
+        if key.section == "keys" and getattr(keys, key.name)
+    ]
 
 
 def _short_usage(command: Command) -> str:

@@ -17,6 +17,7 @@ from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.input import Input, create_input
 
+from midturn_cli.key_labels import key_label
 from midturn_cli.terminal.ask_panel import PanelContext, TerminalAskHandler
 from midturn_cli.terminal.completion import InputCompleter, wants_completion
 from midturn_cli.terminal.controls import ControlParts, Controls
@@ -33,11 +34,13 @@ from midturn_cli.terminal.resize import terminal_rewraps
 from midturn_cli.terminal.screen import Hint, Screen, ScreenParts
 from midturn_cli.terminal.signals import EXIT_HANGUP, handled_signals
 from midturn_cli.terminal.streams import redirected_streams
+from midturn_cli.terminal.vi_mode import vi_mode_word
 from midturn_cli.terminal.writer import Writer, WriterHooks
 
 if TYPE_CHECKING:
     from midturn_cli.ports import Presenter, SessionPort
     from midturn_cli.ui_events import UiEvent
+    from midturn_core.config import KeysConfig
 
 EXIT_FAILED = 1
 
@@ -78,9 +81,12 @@ class TerminalOptions:
     """How the terminal behaves."""
 
     workspace: Path
+    key_map: KeysConfig
     history_path: Path | None = None
     """None keeps the input history in memory."""
     keys: Literal["emacs", "vi"] = "emacs"
+    stash: str = ""
+    """A draft that an earlier session put aside."""
     enter_tier: Literal["now", "next", "later"] = "next"
     """What Enter means while busy."""
     after_first_paint: Callable[[], None] = _do_nothing
@@ -108,6 +114,7 @@ class TerminalFrontEnd:
         self._failure: BaseException | None = None
         self._reason = Buffer(name="reason", multiline=False)
         self._draft = Draft(self._input_buffer(session), options.enter_tier)
+        self._draft.stash(options.stash)
         self._ask = TerminalAskHandler(self._panel_context())
         self._model = self._region_model(session)
         self._region = build_region(self._model)
@@ -138,6 +145,11 @@ class TerminalFrontEnd:
     def draft(self) -> str:
         """What stands in the input line, pastes expanded."""
         return self._draft.text
+
+    @property
+    def stash(self) -> str:
+        """The draft that was put aside, pastes expanded; empty for none."""
+        return self._draft.stashed
 
     @property
     def failure(self) -> BaseException | None:
@@ -252,6 +264,8 @@ class TerminalFrontEnd:
             reasoning=lambda: self._ask.reasoning,
             draft_has_keys=lambda: not (self._ask.focused or self._ask.reasoning),
             hint=lambda: self._hint.text,
+            vi_mode=lambda: vi_mode_word(self._app),
+            stash_key=", ".join(map(key_label, self._options.key_map.stash[:1])),
         )
 
     def _application(self) -> FrameApplication:
@@ -288,5 +302,7 @@ class TerminalFrontEnd:
             )
         )
         windows = Focuses(self._region.input_window, self._region.reason_window)
-        self._app.key_bindings = build_bindings(controls, windows, self._notices.error)
+        self._app.key_bindings = build_bindings(
+            controls, windows, self._options.key_map, self._notices.error
+        )
         self._app.on_key_handled = controls.key_handled

@@ -21,18 +21,19 @@ def menu_fragments(state: CompletionState | None, columns: int, rows: int) -> St
     fragments: StyleAndTextTuples = []
     for index, completion in enumerate(shown, first):
         style = "class:menu.current" if index == chosen else ""
-        name = _cut(completion.display_text, columns - 3)
+        name = cut_to_width(completion.display_text, columns - 3)
         meta = fragment_list_to_text(completion.display_meta)
         room = columns - widest - 6
         fragments.append(("", "\n" if fragments else ""))
         fragments.append((style, f"  {name}"))
         if meta and room > 8:
             gap = " " * (widest - get_cwidth(completion.display_text) + 2)
-            fragments.append(("class:menu.meta", f"{gap}{_cut(meta, room)}"))
+            fragments.append(("class:menu.meta", f"{gap}{cut_to_width(meta, room)}"))
     return fragments
 
 
-def _cut(text: str, columns: int) -> str:
+def cut_to_width(text: str, columns: int) -> str:
+    """One row of at most ``columns`` cells; a cut is marked with an ellipsis."""
     if get_cwidth(text) <= columns:
         return text
     cut = ""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 QUIT_SECONDS = 1.0
 QUIT_HINT = "Press Ctrl-C again to quit."
+EXPAND_LINE = "/expand"
 
 
 class TerminalPort(Protocol):
@@ -160,6 +161,11 @@ class Controls:
     def suspend(self) -> None:
         self._burst.settle()
         self._terminal.suspend()
+
+    def expand(self) -> None:
+        """Show the newest tool result whole."""
+        if refused := self._session.submit(EXPAND_LINE, None):
+            self._warn(refused)
 
     def repaint(self) -> None:
         self._terminal.repaint_screen()

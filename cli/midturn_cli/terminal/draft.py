@@ -25,6 +25,16 @@ TIER_MEANINGS = {
 
 
 @dataclass(frozen=True, slots=True)
+class _Stashed:
+    """A draft that was put aside, as it stood in the input line."""
+
+    shown: str
+    cursor: int
+    tier: str | None
+    pasted_start: str
+
+
+@dataclass(frozen=True, slots=True)
 class Submission:
     """What the user entered; ``tier`` None takes the configured meaning of Enter."""
 
@@ -54,6 +64,7 @@ class Draft:
         self._chosen_tier: str | None = None
         self._shelf = PasteShelf()
         self._pasted_start = ""
+        self._stashed: _Stashed | None = None
 
     @property
     def empty(self) -> bool:
@@ -68,6 +79,34 @@ class Draft:
     def tier(self) -> str:
         """The tier that Enter would use while a turn runs."""
         return self._chosen_tier or self._enter_tier
+
+    @property
+    def stashed_shown(self) -> str:
+        """The draft that was put aside, with its pastes folded; empty for none."""
+        return self._stashed.shown if self._stashed is not None else ""
+
+    @property
+    def stashed(self) -> str:
+        """The whole text that was put aside, with its pastes; empty for none."""
+        return self._shelf.expand(self.stashed_shown)
+
+    def stash(self, text: str) -> None:
+        """Put a text aside that was kept for this input line."""
+        shown = self._shelf.fold(text)
+        self._stashed = _Stashed(shown, len(shown), None, "") if shown else None
+
+    def swap_stash(self) -> None:
+        """Put the draft aside and take out what was put aside before; either may be empty."""
+        before, buffer = self._stashed, self.buffer
+        now = _Stashed(buffer.text, buffer.cursor_position, self._chosen_tier, self._pasted_start)
+        self._stashed = None if self.empty else now
+        if before is None:
+            self.clear()
+        else:
+            self.replace(before.shown)
+            buffer.cursor_position = before.cursor
+            self._chosen_tier = before.tier
+        self._pasted_start = before.pasted_start if before is not None else ""
 
     def cycle_tier(self) -> None:
         place = TIER_CYCLE.index(self.tier)

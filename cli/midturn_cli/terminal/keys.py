@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.filters import Condition, Filter, has_focus, is_searching
+from prompt_toolkit.filters import (
+    Always,
+    Condition,
+    Filter,
+    has_focus,
+    is_searching,
+    vi_navigation_mode,
+)
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import Window
+from prompt_toolkit.search import SearchDirection, do_incremental_search, start_search
 
 from midturn_cli.terminal.controls import Controls
 from midturn_cli.terminal.notices import describe
+
+if TYPE_CHECKING:
+    from midturn_core.config import KeysConfig
 
 Handler = Callable[[KeyPressEvent], None]
 
@@ -41,7 +53,10 @@ class _Binder:
         to: Handler,
         when: Filter | bool = True,
         eager: bool = False,
+        changes: bool = True,
     ) -> None:
+        """``changes``: undo may come back to how the draft was before this key."""
+
         def guarded(event: KeyPressEvent) -> None:
             try:
                 to(event)
@@ -49,40 +64,92 @@ class _Binder:
                 # Isolation wall: prompt_toolkit would drop all waiting keys.
                 self._complain(f"A key could not be handled ({describe(error)}).")
 
-        self._bindings.add(*keys, filter=when, eager=eager)(guarded)
+        self._bindings.add(*keys, filter=when, eager=eager, save_before=lambda _: changes)(guarded)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What the keys of one entry of ``[keys]`` do, and where."""
+
+    to: Handler
+    when: Filter
+    eager: bool = False
+    changes: bool = True
 
 
 def build_bindings(
-    controls: Controls, focuses: Focuses, complain: Callable[[str], None]
+    controls: Controls, focuses: Focuses, key_map: KeysConfig, complain: Callable[[str], None]
 ) -> KeyBindings:
     """The bindings on top of prompt_toolkit's emacs or vi ones."""
     bindings = KeyBindings()
     binder = _Binder(bindings, complain)
     in_input = has_focus(focuses.input_window)
-    _bind_draft(binder, controls, in_input)
-    _bind_session(binder, controls, in_input)
+    _bind_actions(binder, key_map, actions(controls, in_input))
+    _bind_fixed(binder, controls, in_input)
     _bind_reason(binder, controls, has_focus(focuses.reason_window))
     _bind_question(binder, controls, in_input)
     return bindings
 
 
-def _bind_draft(binder: _Binder, controls: Controls, in_input: Filter) -> None:
-    draft_empty = Condition(lambda: controls.draft.empty)
-    binder.add("enter", to=lambda event: controls.enter(_waiting_keys(event)), when=in_input)
-    binder.add("c-j", to=lambda _: controls.newline(), when=in_input)
-    binder.add("escape", "enter", to=lambda _: controls.newline(), when=in_input)
-    binder.add("tab", to=lambda _: controls.tab(), when=in_input)
-    binder.add(Keys.BracketedPaste, to=lambda event: controls.paste(event.data), when=in_input)
-    binder.add("c-d", to=lambda _: controls.end_of_file(), when=in_input & draft_empty, eager=True)
+def actions(controls: Controls, in_input: Filter) -> dict[str, Action]:
+    """What each key of ``[keys]`` that a person chooses does."""
+    draft = controls.draft
+    empty = Condition(lambda: draft.empty)
+    return {
+        "submit": Action(lambda event: _submit(controls, event), in_input),
+        "newline": Action(lambda _: controls.newline(), in_input),
+        "cycle": Action(lambda _: controls.tab(), in_input),
+        "cancel": Action(lambda _: controls.escape(), in_input),
+        "leave": Action(lambda _: controls.end_of_file(), in_input & empty, eager=True),
+        "stash": Action(lambda _: draft.swap_stash(), in_input),
+        "undo": Action(lambda _: draft.buffer.undo(), in_input, changes=False),
+        "redo": Action(lambda _: draft.buffer.redo(), in_input, changes=False),
+        "search": Action(_search, (in_input & ~vi_navigation_mode) | is_searching),
+        "expand": Action(lambda _: controls.expand(), in_input & ~is_searching),
+        "editor": Action(lambda _: controls.edit_externally(), in_input & ~is_searching),
+        "repaint": Action(lambda _: controls.repaint(), Always()),
+        "suspend": Action(lambda _: controls.suspend(), Always()),
+    }
 
 
-def _bind_session(binder: _Binder, controls: Controls, in_input: Filter) -> None:
+def _bind_actions(binder: _Binder, key_map: KeysConfig, table: dict[str, Action]) -> None:
+    for field in fields(key_map):
+        action = table[field.name]
+        chosen: tuple[str, ...] = getattr(key_map, field.name)
+        for keys in chosen:
+            # In vi mode Esc first leaves insert mode.
+            when = action.when & _escape_is_ours if keys == "escape" else action.when
+            binder.add(
+                *keys.split(" "),
+                to=action.to,
+                when=when,
+                eager=action.eager,
+                changes=action.changes,
+            )
+
+
+def _submit(controls: Controls, event: KeyPressEvent) -> None:
+    """Only Enter can stand for a line end in an unmarked paste."""
+    by_enter = event.key_sequence[-1].key == Keys.ControlM
+    controls.enter(_waiting_keys(event) if by_enter else [])
+    if controls.draft.empty:
+        event.app.vi_state.input_mode = InputMode.INSERT
+
+
+def _search(event: KeyPressEvent) -> None:
+    if event.app.layout.is_searching:
+        do_incremental_search(SearchDirection.BACKWARD)
+    else:
+        start_search(direction=SearchDirection.BACKWARD)
+
+
+def _bind_fixed(binder: _Binder, controls: Controls, in_input: Filter) -> None:
+    """What no configuration changes."""
     for key in ("c-c", "<sigint>"):
         binder.add(key, to=lambda _: controls.interrupt(), eager=True)
-    binder.add("escape", to=lambda _: controls.escape(), when=in_input & _escape_is_ours)
-    binder.add("c-z", to=lambda _: controls.suspend())
-    binder.add("c-l", to=lambda _: controls.repaint())
-    binder.add("c-g", to=lambda _: controls.edit_externally(), when=in_input & ~is_searching)
+    binder.add(Keys.BracketedPaste, to=lambda event: controls.paste(event.data), when=in_input)
+    vi_normal = in_input & vi_navigation_mode
+    binder.add("c-r", to=lambda _: controls.draft.buffer.redo(), when=vi_normal, changes=False)
 
 
 def _bind_reason(binder: _Binder, controls: Controls, in_reason: Filter) -> None:
@@ -126,6 +193,11 @@ def _names(presses: Iterable[KeyPress]) -> list[str]:
 
 @Condition
 def _escape_is_ours() -> bool:
-    """In vi mode Esc first leaves insert mode."""
+    """In vi mode Esc first leaves insert mode, a selection or a command that waits for more."""
     app = get_app()
-    return app.editing_mode != EditingMode.VI or app.vi_state.input_mode == InputMode.NAVIGATION
+    vi = app.vi_state
+    return app.editing_mode != EditingMode.VI or (
+        vi.input_mode == InputMode.NAVIGATION
+        and vi.operator_func is None
+        and app.current_buffer.selection_state is None
+    )

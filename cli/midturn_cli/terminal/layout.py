@@ -22,9 +22,10 @@ from prompt_toolkit.layout import (
 from prompt_toolkit.layout.containers import AnyContainer
 from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
-from midturn_cli.terminal.completion_menu import MENU_ROWS, menu_fragments
+from midturn_cli.terminal.completion_menu import MENU_ROWS, cut_to_width, menu_fragments
 from midturn_cli.terminal.draft import TIER_MEANINGS, Draft
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ STYLE = Style.from_dict(
         "tier.later": "fg:ansibrightblack",
         "tier.meaning": "fg:ansibrightblack",
         "glyph": "bold",
+        "vi": "bold",
+        "stash": "fg:ansibrightblack",
         "hint": "bold",
         "menu.meta": "fg:ansibrightblack",
         "menu.current": "reverse",
@@ -84,9 +87,9 @@ def region_rows(screen_rows: int) -> int:
     return max(3, screen_rows // 2)
 
 
-def input_rows_limit(screen_rows: int, asking: bool) -> int:
-    """The most rows of the input line; a question must stay visible beside it."""
-    beside = 4 if asking else 1
+def input_rows_limit(screen_rows: int, asking: bool, stashed: bool = False) -> int:
+    """The most rows of the input line; a question and the stash must stay visible beside it."""
+    beside = (4 if asking else 1) + stashed
     return max(1, min(MAX_INPUT_ROWS, region_rows(screen_rows) - beside))
 
 
@@ -118,6 +121,10 @@ class RegionModel:
     """False while a question has the keyboard."""
     hint: Callable[[], str]
     """A short-lived text that replaces the status row; empty for none."""
+    vi_mode: Callable[[], str]
+    """The mode of the vi keys in a word; empty with other keys."""
+    stash_key: str
+    """How people read the key that brings the stashed draft back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +147,7 @@ def build_region(model: RegionModel) -> Region:
     status = FormattedTextControl(lambda: _status(model), show_cursor=False)
     parts: list[AnyContainer] = [
         *(_ansi_part(model, part) for part in PARTS),
+        ConditionalContainer(_stash_window(model), Condition(lambda: _stash_rows(model) > 0)),
         ConditionalContainer(reason_window, Condition(model.reasoning)),
         input_window,
         ConditionalContainer(search, is_searching),
@@ -172,10 +180,25 @@ def _input_window(model: RegionModel, search: SearchToolbar) -> Window:
     )
 
     def height() -> Dimension:
-        rows = model.size().rows
-        return Dimension(min=1, max=input_rows_limit(rows, model.texts.asking))
+        return Dimension(min=1, max=_most_input_rows(model))
 
     return Window(control, height=height, dont_extend_height=True, wrap_lines=True)
+
+
+def _stash_window(model: RegionModel) -> Window:
+    control = FormattedTextControl(lambda: [("class:stash", _stash_row(model))], show_cursor=False)
+    return Window(control, height=1, dont_extend_height=True)
+
+
+def _stash_row(model: RegionModel) -> str:
+    way_back = f" ({model.stash_key} brings it back)" if model.stash_key else ""
+    # Its own line ends and blanks do not matter here.
+    text = " ".join(model.draft.stashed_shown.split())
+    return cut_to_width(f"stashed{way_back}: {text}", model.size().columns - 1)
+
+
+def _stash_rows(model: RegionModel) -> int:
+    return 1 if model.draft.stashed_shown else 0
 
 
 def _menu_window(model: RegionModel) -> Window:
@@ -192,7 +215,7 @@ def _menu_rows(model: RegionModel) -> int:
     state = model.draft.buffer.complete_state
     if state is None:
         return 0
-    room = region_rows(model.size().rows) - input_rows(model) - 1
+    room = region_rows(model.size().rows) - input_rows(model) - _stash_rows(model) - 1
     return max(0, min(MENU_ROWS, len(state.completions), room))
 
 
@@ -201,12 +224,20 @@ def input_rows(model: RegionModel) -> int:
     size = model.size()
     columns = max(1, size.columns)
     lines = model.draft.buffer.document.lines[: MAX_INPUT_ROWS + 1]
-    rows = sum(1 + (len(line) + len(GLYPH)) // columns for line in lines)
-    return min(rows, input_rows_limit(size.rows, model.texts.asking))
+    # Wide letters that meet the last column leave it empty, so this may be a row too few.
+    cells = [get_cwidth(line) for line in lines]
+    cells[0] += sum(get_cwidth(text) for _, text, *_ in _prefix(model))
+    return min(sum(1 + used // columns for used in cells), _most_input_rows(model))
+
+
+def _most_input_rows(model: RegionModel) -> int:
+    stashed = _stash_rows(model) > 0
+    return input_rows_limit(model.size().rows, model.texts.asking, stashed)
 
 
 def _rows_below_parts(model: RegionModel) -> int:
-    return input_rows(model) + _menu_rows(model) + 1 + (1 if model.reasoning() else 0)
+    beside = _stash_rows(model) + (1 if model.reasoning() else 0)
+    return input_rows(model) + _menu_rows(model) + 1 + beside
 
 
 def parts_room(model: RegionModel) -> int:
@@ -221,6 +252,8 @@ def _prefix(model: RegionModel) -> StyleAndTextTuples:
         fragments.append((f"class:tier.{tier}", f"{tier.upper()} "))
         if model.size().columns >= _SHORT_TAG_COLUMNS:
             fragments.append(("class:tier.meaning", f"{TIER_MEANINGS[tier]} "))
+    if mode := model.vi_mode():
+        fragments.append(("class:vi", f"{mode} "))
     glyph = GLYPH if model.draft_has_keys() else " " * len(GLYPH)
     return [*fragments, ("class:glyph", glyph)]
 

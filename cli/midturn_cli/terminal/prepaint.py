@@ -42,7 +42,7 @@ def prepaint(stdin: int = 0, stdout: int = 1) -> TtyState | None:
     """Write the prompt glyph and stop the echo; the state before, or None without a terminal.
 
     Keys are passed on one by one and a carriage return stays one, so that an Enter typed now
-    means Enter later; Ctrl-C still raises KeyboardInterrupt. The caller has to restore the state
+    means Enter later, and a Ctrl-S is a key and does not stop the output; Ctrl-C still raises KeyboardInterrupt. The caller has to restore the state
     when the start fails before ``TerminalFrontEnd.run``, which does it from there on.
     """
     state = read_tty(stdin)
@@ -50,7 +50,7 @@ def prepaint(stdin: int = 0, stdout: int = 1) -> TtyState | None:
         return None
     modes = termios.tcgetattr(stdin)
     modes[_LFLAG] &= ~(termios.ECHO | termios.ICANON)
-    modes[_IFLAG] &= ~termios.ICRNL
+    modes[_IFLAG] &= ~(termios.ICRNL | termios.IXON)
     modes[_CC][termios.VMIN] = 1
     try:
         termios.tcsetattr(stdin, termios.TCSANOW, modes)

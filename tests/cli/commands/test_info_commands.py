@@ -10,10 +10,11 @@ import pytest
 from midturn_cli.commands.all_commands import all_commands
 from midturn_cli.commands.command import Command
 from midturn_cli.commands.context_command import estimate
-from midturn_cli.commands.help_command import KEYS, TIERS
+from midturn_cli.commands.help_command import FIXED_KEYS, TIERS, key_rows
 from midturn_cli.commands.info_commands import first_sentence
 from midturn_cli.ui_events import CommandTable
 from midturn_core import paths
+from midturn_core.config import KeysConfig
 from midturn_core.version import VERSION
 from tests.support.busy_session import busy_session
 from tests.support.scripted_model import ScriptedModel, calls, text, use
@@ -154,7 +155,7 @@ async def test_help_lists_commands_keys_tiers_and_prefixes(tmp_path: Path) -> No
         assert rows["/clear"][1] == "after what runs now"
         assert rows["/parallel ..."][1] == "at once"
         assert rows["/model [NAME]"][1] == "at once; changes wait"
-        assert set(cells(kit, "Keys")) == {key for key, _ in KEYS}
+        assert set(cells(kit, "Keys")) == {key for key, _ in (*FIXED_KEYS, *key_rows(KeysConfig()))}
         assert set(cells(kit, "What you type while a turn runs")) == {tier for tier, _ in TIERS}
         assert set(cells(kit, "Prefixes")) == {"@path", "!command", "/command"}
 
