@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
 
+from midturn_cli.finished_results import FinishedResults
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.log_file import close_log, open_log
 from midturn_cli.ui_events import StatusChanged, StatusInfo, UiEvent
@@ -111,6 +112,8 @@ class Engine:
         self.model_settings = ModelSettings(
             self.config.model.name, self.config.model.max_tokens, self.config.model.effort
         )
+        self.theme = self.config.ui.theme
+        self.finished = FinishedResults()
         self.agent = Agent(self._agent_parts())
         if self.resumed:
             self.agent.session_usage = self.resumed.usage
@@ -224,6 +227,7 @@ class Engine:
 
     def observe(self, event: Event) -> None:
         """Every event of the core comes through here on its way to the screen."""
+        self.finished.observe(event)
         match event:
             case TurnEnded(usage=usage) | CompactionFinished(usage=usage):
                 if usage != Usage():

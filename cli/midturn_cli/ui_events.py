@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from midturn_cli.render.theme import ThemeName
 from midturn_core.events import Event
+from midturn_core.model.messages import ToolUseResult
 from midturn_core.queue.types import QueuedInput
 
 
@@ -115,6 +117,22 @@ class ClipboardText:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class ResultExpanded:
+    """A finished tool result, to be shown whole; ``number`` 1 is the newest."""
+
+    title: str
+    result: ToolUseResult
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeChanged:
+    """From now on the screen has other colours; what is in the scrollback keeps its own."""
+
+    theme: ThemeName
+
+
 UiOnlyEvent: TypeAlias = (
     QueueChanged
     | StatusChanged
@@ -126,6 +144,8 @@ UiOnlyEvent: TypeAlias = (
     | Greeting
     | AnswerReplayed
     | PromptReplayed
+    | ResultExpanded
+    | ThemeChanged
     | ClipboardText
 )
 UiEvent: TypeAlias = Event | UiOnlyEvent

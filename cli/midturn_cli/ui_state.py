@@ -33,6 +33,7 @@ from midturn_cli.render.event_blocks import (
     cleaned_ask,
     compaction_block,
     cut_remark,
+    expanded_block,
     greeting_block,
     readable,
     table_block,
@@ -48,10 +49,12 @@ from midturn_cli.ui_events import (
     Greeting,
     PromptReplayed,
     QueueChanged,
+    ResultExpanded,
     ShellLineFinished,
     ShellLineStarted,
     StatusChanged,
     StatusInfo,
+    ThemeChanged,
     UiEvent,
     UserEcho,
 )
@@ -112,6 +115,7 @@ _CallEvent: TypeAlias = (
     | ToolResultReady
     | BatchFinished
 )
+_QuietEvent: TypeAlias = QueueChanged | StatusChanged | UsageChanged | ClipboardText | ThemeChanged
 _AskEvent: TypeAlias = AskRequested | AskAnswered | AskWithdrawn
 _CommandEvent: TypeAlias = (
     UserEcho
@@ -122,6 +126,7 @@ _CommandEvent: TypeAlias = (
     | Greeting
     | AnswerReplayed
     | PromptReplayed
+    | ResultExpanded
 )
 
 
@@ -195,7 +200,9 @@ class UiState:
                 return self._ask(event)
             case Notice():
                 return [NoticeBlock(event.level, readable(event.text))]
-            case QueueChanged() | StatusChanged() | UsageChanged() | ClipboardText():
+            case (
+                QueueChanged() | StatusChanged() | UsageChanged() | ClipboardText() | ThemeChanged()
+            ):
                 return self._quiet(event)
             case (
                 BatchStarted()
@@ -373,9 +380,7 @@ class UiState:
             return []
         return [RemarkBlock(f"{reveal_line(event.ask.title)}: {text}")]
 
-    def _quiet(
-        self, event: QueueChanged | StatusChanged | UsageChanged | ClipboardText
-    ) -> list[Block]:
+    def _quiet(self, event: _QuietEvent) -> list[Block]:
         match event:
             case QueueChanged():
                 self.queue = tuple(item for item in event.items if _is_main(item.context_id))
@@ -387,8 +392,8 @@ class UiState:
             case UsageChanged():
                 # The session puts what belongs into the status row into StatusChanged.
                 pass
-            case ClipboardText():
-                # The writer of the terminal sends it; it is no part of the transcript.
+            case ClipboardText() | ThemeChanged():
+                # For the writer of the terminal, and for the presenter: no part of the transcript.
                 pass
             case _:
                 assert_never(event)
@@ -415,6 +420,8 @@ class UiState:
             case AnswerReplayed():
                 text = clean(event.text, expand_tabs=self._expand_tabs)
                 return [*self._close_answer(), AnswerText(text), AnswerEnd()]
+            case ResultExpanded():
+                return [expanded_block(event)]
             case PromptReplayed():
                 return [PromptBlock(readable(event.text))]
             case _:

@@ -6,6 +6,7 @@ from midturn_cli.commands.command import Command
 from midturn_cli.commands.context_command import CONTEXT
 from midturn_cli.commands.copy_command import COPY
 from midturn_cli.commands.diff_command import DIFF
+from midturn_cli.commands.expand_command import EXPAND
 from midturn_cli.commands.help_command import HELP
 from midturn_cli.commands.info_commands import CONFIG, COST, STATUS, TOOLS
 from midturn_cli.commands.model_command import MODEL
@@ -13,6 +14,7 @@ from midturn_cli.commands.parallel_command import PARALLEL
 from midturn_cli.commands.permission_commands import MODE, PERMISSIONS
 from midturn_cli.commands.queue_commands import LATER, NEXT, NOW, QUEUE
 from midturn_cli.commands.session_commands import CLEAR, EXIT, RESUME
+from midturn_cli.commands.theme_command import THEME
 from midturn_cli.commands.turn_commands import COMPACT, INIT, RETRY
 
 
@@ -37,7 +39,9 @@ def all_commands() -> list[Command]:
         RESUME,
         INIT,
         DIFF,
+        EXPAND,
         COPY,
+        THEME,
         TOOLS,
         CONFIG,
         EXIT,

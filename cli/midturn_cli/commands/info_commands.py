@@ -144,6 +144,7 @@ def _as_it_is_now(use: Use, loaded: LoadedConfig) -> LoadedConfig:
         before,
         parallel=engine.parallel,
         model=replace(before.model, name=engine.model_settings.name),
+        ui=replace(before.ui, theme=engine.theme),
         permissions=replace(before.permissions, mode=engine.authorizer.mode.value),
     )
     return replace(loaded, config=now)

@@ -9,14 +9,14 @@ from typing import TypeVar
 
 from midturn_cli.commands.arguments import MAX_DIGITS, unknown_word
 from midturn_cli.commands.command import Command, CommandError, Form, Use
-from midturn_core.config_loader import ConfigSource, Layer, load_config, save_value
+from midturn_cli.commands.saving import SAVE, overridden
+from midturn_core.config_loader import ConfigSource, load_config, save_value
 from midturn_core.dispatch.config import MAX_CONCURRENCY_LIMIT, ToolConcurrencyConfig
 from midturn_core.dispatch.gate import describe_tools, explain
 from midturn_core.errors import ConfigError
 
 T = TypeVar("T")
 
-SAVE = "--save"
 WORDS = ("on", "off", "status", "max N", "per-batch N", SAVE)
 EXAMPLE = "/parallel on"
 SAVE_ALL = "/parallel --save saves all three settings of this session."
@@ -140,7 +140,8 @@ def _save(use: Use, changes: _Changes) -> None:
         problem = f"It holds for this session, but was not saved to {file}: {error}"
         raise CommandError(f"{problem}. {SAVE_ALL}") from error
     saved = ", ".join(f"{key} = {json.dumps(value)}" for key, value in changes.set_keys())
-    use.say(f"Saved to {file} for later sessions: {saved}.{_overridden(use, changes)}")
+    over = overridden(use, [f"parallel.{key}" for key, _ in changes.set_keys()])
+    use.say(f"Saved to {file} for later sessions: {saved}.{over}")
 
 
 def _settings_of(file: Path) -> ToolConcurrencyConfig:
@@ -148,18 +149,6 @@ def _settings_of(file: Path) -> ToolConcurrencyConfig:
     if not file.exists():
         return ToolConcurrencyConfig()
     return load_config(ConfigSource({}, file)).config.parallel
-
-
-def _overridden(use: Use, changes: _Changes) -> str:
-    """Which of the saved keys the environment or a flag of this start wins over."""
-    origins = use.engine.launch.loaded.origins
-    over = [
-        str(origin)
-        for key, _ in changes.set_keys()
-        for origin in origins[f"parallel.{key}"]
-        if origin.layer in (Layer.ENVIRONMENT, Layer.FLAG)
-    ]
-    return f" As long as you start with {', '.join(over)}, that wins over it." if over else ""
 
 
 def _show_status(use: Use) -> None:

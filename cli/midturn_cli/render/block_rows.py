@@ -15,6 +15,7 @@ from midturn_cli.render.blocks import (
     Block,
     CallBlock,
     EchoBlock,
+    ExpandedBlock,
     GreetingBlock,
     NoticeBlock,
     OutputBlock,
@@ -30,6 +31,7 @@ from midturn_cli.render.blocks import (
 from midturn_cli.render.call_rows import call_rows, panel_footer_rows, panel_title_row
 from midturn_cli.render.canvas import Canvas
 from midturn_cli.render.cells import wrap_hard
+from midturn_cli.render.expanded_rows import expanded_rows
 from midturn_cli.render.status_row import status_parts
 from midturn_cli.render.theme import Theme
 from midturn_cli.render.words import turn_end
@@ -44,6 +46,7 @@ RowBlock: TypeAlias = (
     | EchoBlock
     | ThoughtBlock
     | CallBlock
+    | ExpandedBlock
     | PanelTitle
     | PanelFooter
     | NoticeBlock
@@ -92,6 +95,8 @@ def _renderables(block: RowBlock, look: Look, width: int) -> list[RenderableType
     match block:
         case CallBlock():
             return [*call_rows(block, theme, width)]
+        case ExpandedBlock():
+            return [*expanded_rows(block, theme, width)]
         case PanelTitle():
             return [panel_title_row(block, theme)]
         case PanelFooter():

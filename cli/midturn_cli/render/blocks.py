@@ -11,7 +11,7 @@ from typing import TypeAlias
 from midturn_cli.ui_events import StatusInfo
 from midturn_core.dispatch.types import BatchReport, GateVerdict
 from midturn_core.events import CallPhase, NoticeLevel, TurnEndReason
-from midturn_core.model.messages import Outcome, ToolDetail
+from midturn_core.model.messages import DiffDetail, Outcome, ToolDetail
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,19 @@ class CallBlock:
     call: CallInfo
     result: CallResult
     in_panel: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandedBlock:
+    """A tool result whole, as the model got it, and the whole change if it was one."""
+
+    call: CallInfo
+    outcome: Outcome
+    duration_ms: float
+    text: str
+    diff: DiffDetail | None
+    number: int
+    """Counted from the newest result, which is 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +178,7 @@ Block: TypeAlias = (
     | AnswerEnd
     | ThoughtBlock
     | CallBlock
+    | ExpandedBlock
     | PanelTitle
     | PanelFooter
     | NoticeBlock

@@ -20,13 +20,20 @@ from midturn_cli.render.cells import cell_width, cut, wrap_hard
 from midturn_cli.render.theme import Theme
 from midturn_cli.render.words import duration, elapsed, panel_footer, panel_title, sign, what_if
 from midturn_core.events import CallPhase
-from midturn_core.model.messages import DiffDetail, Outcome, OutputDetail, TodoDetail, ToolDetail
+from midturn_core.model.messages import (
+    DiffDetail,
+    Outcome,
+    OutputDetail,
+    TodoDetail,
+    ToolDetail,
+)
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 SPINNER_HZ = 10
 MAX_DIFF_ROWS = 40
 MAX_OUTPUT_ROWS = 10
 RULE = "│ "
+EXPAND_HINT = " · /expand shows all"
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _TODO_SIGNS = {"completed": "[x]", "in_progress": "[>]"}
@@ -52,7 +59,7 @@ def call_rows(block: CallBlock, theme: Theme, width: int) -> list[Text]:
         style = theme.bad if result.error else theme.dim
         arrow = Text.assemble(("  → ", theme.dim), (cut(finding, width - 5), style))
         rows.append(arrow)
-    return [*rows, *_indented(detail_rows(result.detail, theme, width - 4), 4)]
+    return [*rows, *_indented(_finished_detail(result, theme, width - 4), 4)]
 
 
 def _panel_call(block: CallBlock, theme: Theme, width: int) -> Iterator[Text]:
@@ -62,7 +69,11 @@ def _panel_call(block: CallBlock, theme: Theme, width: int) -> Iterator[Text]:
     yield from _long_receipt(result, theme, width, indent)
     if result.error:
         yield Text.assemble((" " * indent, ""), (cut(result.error, width - indent), theme.bad))
-    yield from _indented(detail_rows(result.detail, theme, width - indent), indent)
+    yield from _indented(_finished_detail(result, theme, width - indent), indent)
+
+
+def _finished_detail(result: CallResult, theme: Theme, width: int) -> list[Text]:
+    return detail_rows(result.detail, theme, width, hint=EXPAND_HINT)
 
 
 def _head(call: CallInfo, result: CallResult, theme: Theme, width: int, *, in_panel: bool) -> Text:
@@ -141,17 +152,24 @@ def live_call_row(live: LiveCall, theme: Theme, width: int, now: float) -> Text:
 
 
 def detail_rows(
-    detail: ToolDetail | None, theme: Theme, width: int, max_rows: int = MAX_DIFF_ROWS
+    detail: ToolDetail | None,
+    theme: Theme,
+    width: int,
+    max_rows: int = MAX_DIFF_ROWS,
+    hint: str = "",
 ) -> list[Text]:
-    """What a tool did, in rows; a cut says how much is missing."""
+    """What a tool did, in rows; a cut says how much is missing, and ``hint`` after it."""
     match detail:
         case None:
             return []
         case DiffDetail():
             rows = list(_diff_rows(detail, theme, width))
-            return _cut_rows(rows, max_rows, theme)
+            return _cut_rows(rows, max_rows, hint, theme)
         case OutputDetail():
-            return _output_rows(detail, theme, width, min(max_rows, MAX_OUTPUT_ROWS))
+            tail = detail.tail[-min(max_rows, MAX_OUTPUT_ROWS) :]
+            above = detail.lines_total - len(tail)
+            cut_off = [Text(f"… {above} lines above{hint}", theme.dim)] if above > 0 else []
+            return [*cut_off, *(Text(cut(line, width), theme.dim) for line in tail)]
         case TodoDetail():
             return [
                 Text(
@@ -193,18 +211,11 @@ def _numbered(number: int, line: str, style: str, width: int) -> Iterator[Text]:
         mark = " " * len(mark)
 
 
-def _output_rows(detail: OutputDetail, theme: Theme, width: int, max_rows: int) -> list[Text]:
-    tail = detail.tail[-max_rows:]
-    above = detail.lines_total - len(tail)
-    rows = [Text(f"… {above} lines above", theme.dim)] if above > 0 else []
-    return [*rows, *(Text(cut(line, width), theme.dim) for line in tail)]
-
-
-def _cut_rows(rows: list[Text], max_rows: int, theme: Theme) -> list[Text]:
+def _cut_rows(rows: list[Text], max_rows: int, hint: str, theme: Theme) -> list[Text]:
     if len(rows) <= max_rows:
         return rows
     shown = max(max_rows - 1, 0)
-    return [*rows[:shown], Text(f"… {len(rows) - shown} more rows", theme.dim)]
+    return [*rows[:shown], Text(f"… {len(rows) - shown} more rows{hint}", theme.dim)]
 
 
 def _indented(rows: list[Text], indent: int) -> list[Text]:

@@ -5,23 +5,22 @@ the terminal.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from midturn_cli.render.canvas import ColorSystem
 from midturn_cli.render.presenter import ScreenPresenter
 from midturn_cli.render.theme import ThemeName
 
+ThemeChoice: TypeAlias = Literal["auto", "dark", "light"]
 LIGHT_BACKGROUNDS = {"7", "15"}
 """Colour numbers of the last part of COLORFGBG that mean a light background."""
 
 
-def screen_presenter(
-    theme: Literal["auto", "dark", "light"], environ: Mapping[str, str]
-) -> ScreenPresenter:
+def screen_presenter(theme: ThemeChoice, environ: Mapping[str, str]) -> ScreenPresenter:
     return ScreenPresenter(theme=theme_for(theme, environ), color_system=color_system_for(environ))
 
 
-def theme_for(theme: Literal["auto", "dark", "light"], environ: Mapping[str, str]) -> ThemeName:
+def theme_for(theme: ThemeChoice, environ: Mapping[str, str]) -> ThemeName:
     """``auto`` follows COLORFGBG, which some terminals set, and is dark without it."""
     if theme != "auto":
         return theme

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from midturn_cli.render.blocks import (
     Block,
+    CallInfo,
+    ExpandedBlock,
     GreetingBlock,
     NoticeBlock,
     RemarkBlock,
@@ -13,10 +15,10 @@ from midturn_cli.render.blocks import (
     TurnEndBlock,
 )
 from midturn_cli.render.clean import clean, one_line, reveal, reveal_line, shorten_blank_lines
-from midturn_cli.render.open_batches import clean_detail
-from midturn_cli.ui_events import CommandTable, Greeting
+from midturn_cli.render.open_batches import clean_detail, clean_diff
+from midturn_cli.ui_events import CommandTable, Greeting, ResultExpanded
 from midturn_core.events import CompactionFinished, MessageEnded, NoticeLevel, TurnEnded
-from midturn_core.model.messages import StopReason
+from midturn_core.model.messages import DiffDetail, StopReason
 from midturn_core.permission.ask import Ask
 
 
@@ -54,6 +56,19 @@ def cleaned_ask(ask: Ask) -> Ask:
         reason=reveal_line(ask.reason),
         session_rule=reveal_line(ask.session_rule),
         detail=None if ask.detail is None else clean_detail(ask.detail, reveal),
+    )
+
+
+def expanded_block(event: ResultExpanded) -> ExpandedBlock:
+    result = event.result
+    diff = None if not isinstance(result.detail, DiffDetail) else clean_diff(result.detail)
+    return ExpandedBlock(
+        CallInfo(one_line(result.name), reveal_line(event.title), 0, 1),
+        result.outcome,
+        result.duration_ms,
+        clean(result.content).strip("\n"),
+        diff,
+        event.number,
     )
 
 

@@ -175,11 +175,15 @@ def call_result(result: ToolUseResult, receipt: str = "") -> CallResult:
     )
 
 
+def clean_diff(detail: DiffDetail, cleaned: Callable[[str], str] = clean) -> DiffDetail:
+    return replace(detail, path=reveal_line(detail.path), unified=cleaned(detail.unified))
+
+
 def clean_detail(detail: ToolDetail, cleaned: Callable[[str], str] = clean) -> ToolDetail:
     """The same detail with all of its texts cleaned; for questions pass ``reveal``."""
     match detail:
         case DiffDetail():
-            return replace(detail, path=reveal_line(detail.path), unified=cleaned(detail.unified))
+            return clean_diff(detail, cleaned)
         case OutputDetail():
             return replace(detail, tail=tuple(one_line(line) for line in detail.tail))
         case TodoDetail():

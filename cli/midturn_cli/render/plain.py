@@ -16,6 +16,7 @@ from midturn_cli.render.blocks import (
     Block,
     CallBlock,
     EchoBlock,
+    ExpandedBlock,
     GreetingBlock,
     NoticeBlock,
     OutputBlock,
@@ -135,6 +136,8 @@ def _block_lines(block: Block) -> list[str]:
             return []
         case CallBlock():
             return _call_lines(block)
+        case ExpandedBlock():
+            return _expanded_lines(block)
         case TableBlock():
             return _table_lines(block)
         case ShellBlock():
@@ -182,6 +185,16 @@ def _call_lines(block: CallBlock) -> list[str]:
     head = f"{place} {sign(result.outcome)}{outcome} ({duration(result.duration_ms)}){remarks}"
     error = [f"    {result.error}"] if result.error else []
     return [head, *error, *(f"    {line}" for line in _detail_lines(result.detail))]
+
+
+def _expanded_lines(block: ExpandedBlock) -> list[str]:
+    call = block.call
+    name = f"{call.name}: {call.title}" if call.title else call.name
+    which = f" · number {block.number}, counted from the newest" if block.number > 1 else ""
+    text = block.text.split("\n") if block.text else []
+    lines = [*text, *_detail_lines(block.diff)] or ["(empty)"]
+    head = f"[{name}] {sign(block.outcome)} ({duration(block.duration_ms)}){which}"
+    return [head, *(f"    {line}" for line in lines)]
 
 
 def _detail_lines(detail: ToolDetail | None) -> list[str]:

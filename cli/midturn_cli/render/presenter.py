@@ -32,7 +32,7 @@ from midturn_cli.render.live_rows import (
 )
 from midturn_cli.render.status_row import status_parts, status_row
 from midturn_cli.render.theme import ThemeName, theme_named
-from midturn_cli.ui_events import UiEvent
+from midturn_cli.ui_events import ThemeChanged, UiEvent
 from midturn_cli.ui_state import UiState
 from midturn_core.events import CallPhase
 
@@ -106,6 +106,8 @@ class ScreenPresenter:
         return bool(self._pending)
 
     def apply(self, event: UiEvent) -> None:
+        if isinstance(event, ThemeChanged):
+            self._look = Look(self._look.canvas, theme_named(event.theme))
         for block in self._state.apply(event, self._clock()):
             self._add(block)
 

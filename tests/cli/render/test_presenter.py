@@ -11,6 +11,7 @@ from midturn_cli.render.canvas import ColorSystem
 from midturn_cli.render.clean import clean
 from midturn_cli.render.plain import PlainPresenter
 from midturn_cli.render.presenter import ScreenPresenter
+from midturn_cli.render.theme import ThemeName
 from midturn_cli.ui_events import (
     AnswerReplayed,
     CommandOutput,
@@ -18,10 +19,12 @@ from midturn_cli.ui_events import (
     Greeting,
     PromptReplayed,
     QueueChanged,
+    ResultExpanded,
     ShellLineFinished,
     ShellLineStarted,
     StatusChanged,
     StatusInfo,
+    ThemeChanged,
     UiEvent,
     UserEcho,
 )
@@ -199,7 +202,7 @@ def test_a_long_diff_is_cut_with_a_count() -> None:
         call_ready(0, detail=DiffDetail("a.py", unified, 100, 0)),
     )
     assert "line 38" in text and "line 40" not in text
-    assert "… 61 more rows" in text
+    assert "… 61 more rows · /expand shows all" in text
 
 
 def test_a_command_shows_its_last_lines_and_how_many_went_before() -> None:
@@ -208,7 +211,72 @@ def test_a_command_shows_its_last_lines_and_how_many_went_before() -> None:
         call_started(0, 1, "Bash", "make"),
         call_ready(0, detail=OutputDetail(("one", "two"), 30)),
     )
-    assert text.endswith("    … 28 lines above\n    one\n    two\n")
+    assert text.endswith("    … 28 lines above · /expand shows all\n    one\n    two\n")
+
+
+def expanded(content: str, detail: DiffDetail | None = None, number: int = 1) -> ResultExpanded:
+    result = call_ready(0, content=content, detail=detail).result
+    return ResultExpanded("a.py", result, number)
+
+
+def test_an_expanded_result_is_shown_to_its_last_line() -> None:
+    lines = "".join(f"line {number}\n" for number in range(1_000))
+    shown = screen(expanded(lines, number=3)).split("\n")
+    assert shown[0] == "[Read: a.py] ✓ (45ms) · number 3, counted from the newest"
+    assert shown[1:] == [*(f"│ line {number}" for number in range(1_000)), ""]
+
+
+def test_an_expanded_change_is_its_whole_diff() -> None:
+    unified = "@@ -1,0 +1,100 @@\n" + "".join(f"+line {i}\n" for i in range(100))
+    text = screen(expanded("Changed a.py.", DiffDetail("a.py", unified, 100, 0)))
+    assert "│ Changed a.py.\n│     1 + line 0\n" in text
+    assert "  100 + line 99\n" in text
+
+
+def test_an_expanded_result_is_bounded_and_both_its_ends_are_shown() -> None:
+    text = screen(expanded("\n".join(f"line {number}" for number in range(10_000))))
+    assert "line 0\n" in text and "line 9999\n" in text
+    assert "… 6000 rows left out …" in text
+
+
+def test_an_expanded_result_cannot_act_on_the_terminal() -> None:
+    hostile = "a\x1b[2Jb\x1b]52;c;eA==\x07c\x9b31md"
+    subject, _ = presenter("truecolor")
+    subject.apply(ResultExpanded(hostile, call_ready(0, content=hostile).result, 1))
+    assert not acts_on_terminal(without_sgr(subject.take_committed(80)))
+    plain = PlainPresenter().apply(expanded(hostile))
+    assert plain == "[Read: a.py] ✓ (45ms)\n    abcd\n"
+
+
+def test_an_empty_result_is_shown_as_empty() -> None:
+    assert screen(expanded("")) == "[Read: a.py] ✓ (45ms)\n│ (empty)\n"
+
+
+def test_another_theme_holds_at_once_for_the_live_region_and_what_follows() -> None:
+    subject, _ = presenter("standard")
+    subject.apply(ask_requested := AskRequested(ask()))
+    before = subject.live(80, 20, 0.0).ask
+    subject.apply(ThemeChanged("light"))
+    after = subject.live(80, 20, 0.0).ask
+    assert before != after and without_sgr(before) == without_sgr(after)
+    light = ScreenPresenter(theme="light", color_system="standard")
+    light.apply(ask_requested)
+    assert light.live(80, 20, 0.0).ask == after
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_without_colours_every_theme_says_the_same_in_words_and_signs(theme: ThemeName) -> None:
+    subject = ScreenPresenter(theme=theme, color_system=None)
+    for event in (
+        batch_started(1, SEQUENTIAL),
+        call_started(0, 1, "Edit"),
+        call_ready(0, Outcome.FAILED, content="Error: no", detail=DiffDetail("a.py", DIFF, 1, 1)),
+        Notice(NoticeLevel.WARNING, "careful"),
+    ):
+        subject.apply(event)
+    text = subject.take_committed(80)
+    assert "✗" in text and "- old" in text and "+ new" in text and "! careful" in text
+    assert "\x1b" not in text
 
 
 def test_a_todo_list_is_shown_with_its_states() -> None:
