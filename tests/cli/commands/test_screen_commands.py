@@ -58,11 +58,11 @@ def test_old_results_give_way_when_there_are_many_or_they_are_long() -> None:
     for number in range(KEPT_RESULTS + 5):
         kept.observe(call_started(number, 1))
         kept.observe(call_ready(number, content="x"))
-    assert len(kept.newest_first) == KEPT_RESULTS
+    assert len(list(kept.newest_first)) == KEPT_RESULTS
     assert kept.newest_first[0].title == f"src/{KEPT_RESULTS + 4}.py"
     kept.observe(call_started(1, 1, title="long"))
     kept.observe(call_ready(1, content="x" * (2 * KEPT_CHARS)))
-    (only,) = kept.newest_first
+    (only,) = list(kept.newest_first)
     assert len(only.result.content) == KEPT_CHARS
 
 
