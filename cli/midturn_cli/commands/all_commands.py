@@ -7,6 +7,7 @@ from midturn_cli.commands.context_command import CONTEXT
 from midturn_cli.commands.copy_command import COPY
 from midturn_cli.commands.diff_command import DIFF
 from midturn_cli.commands.expand_command import EXPAND
+from midturn_cli.commands.export_command import EXPORT
 from midturn_cli.commands.help_command import HELP
 from midturn_cli.commands.info_commands import CONFIG, COST, STATUS, TOOLS
 from midturn_cli.commands.model_command import MODEL
@@ -41,6 +42,7 @@ def all_commands() -> list[Command]:
         DIFF,
         EXPAND,
         COPY,
+        EXPORT,
         THEME,
         TOOLS,
         CONFIG,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from midturn_cli.commands.arguments import no_arguments
 from midturn_cli.commands.command import Command, CommandError, Use
+from midturn_cli.fence import fenced
 from midturn_core.interrupt import Signal
 from midturn_tools.folder_changes import FolderChanges, NoRepositoryError, find_folder_changes
 
@@ -32,15 +31,11 @@ async def diff(use: Use) -> None:
 
 
 def _as_markdown(changes: FolderChanges) -> str:
-    """The diff in a fence that nothing in it can close."""
     lines = changes.diff.rstrip("\n").split("\n")
     shown = lines[:MAX_LINES]
-    text = "\n".join(shown)
-    longest = max((len(run) for run in re.findall("~+", text)), default=0)
-    fence = "~" * max(longest + 1, 3)
     left_out = len(lines) - len(shown)
     note = f"\n\n{left_out} more lines: `!git diff` shows them." if left_out else ""
-    return f"{fence}diff\n{text}\n{fence}{note}"
+    return fenced("\n".join(shown), "diff") + note
 
 
 DIFF = Command("diff", "see what has changed in the folder", beside=diff)

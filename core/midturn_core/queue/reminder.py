@@ -51,6 +51,10 @@ class SystemReminderFormatter:
 
     def unwrap(self, text: str) -> str:
         """What was wrapped; any other text as it is. For showing a history to the user."""
-        lines = text.split("\n")
-        wrapped = lines[0].startswith(f"<{self._tag} key=") and lines[-1] == f"</{self._tag}>"
-        return "\n".join(lines[1:-1]) if wrapped else text
+        return "\n".join(text.split("\n")[1:-1]) if self.key_of(text) else text
+
+    def key_of(self, text: str) -> str:
+        """The key with which a text was wrapped; empty for one that was not."""
+        first, _, rest = text.partition("\n")
+        head = re.fullmatch(rf'<{self._tag} key="({_KEY.pattern})">', first)
+        return head[1] if head and rest.endswith(f"\n</{self._tag}>") else ""

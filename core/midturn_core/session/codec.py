@@ -43,10 +43,10 @@ def change_to_json(change: ConversationChange) -> tuple[str, Data]:
         case UserTextAdded(parts):
             return "user_text", _parts_to_json(parts)
         case AssistantAdded(blocks):
-            return "assistant", {"blocks": [_block_to_json(block) for block in blocks]}
+            return "assistant", {"blocks": [block_to_json(block) for block in blocks]}
         case ResultsAdded(results, parts):
             return "results", {
-                "results": [_result_to_json(result) for result in results],
+                "results": [result_to_json(result) for result in results],
                 **_parts_to_json(parts),
             }
         case Compacted(texts):
@@ -143,7 +143,8 @@ def usage_from_json(data: JsonObject) -> Usage:
     return Usage(*numbers)
 
 
-def _block_to_json(block: AssistantBlock) -> Data:
+def block_to_json(block: AssistantBlock) -> Data:
+    """One block of the model's message."""
     match block:
         case TextBlock(text):
             return {"type": "text", "text": text}
@@ -193,7 +194,8 @@ def _block_from_json(data: JsonObject) -> AssistantBlock:
             raise ValueError(f"unknown block type {other!r}")
 
 
-def _result_to_json(result: ToolUseResult) -> Data:
+def result_to_json(result: ToolUseResult) -> Data:
+    """What is kept of a tool result."""
     return {
         "tool_use_id": result.tool_use_id,
         "name": result.name,

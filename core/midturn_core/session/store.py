@@ -7,7 +7,7 @@ are files in the folder ``<id>.files``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from midturn_core.conversation import (
 from midturn_core.errors import ConversationError, SessionError
 from midturn_core.ids import new_id
 from midturn_core.model.messages import JsonObject, JsonValue, Outcome, ToolUseResult, Usage
+from midturn_core.queue.attachments import AttachmentFinder
 from midturn_core.queue.reminder import SystemReminderFormatter
 from midturn_core.read_files import ReadStamp
 from midturn_core.session.codec import (
@@ -199,6 +200,23 @@ class SessionStore:
         """
         SessionLog.check(summary.path)
 
+    def recorded(self, session: Session) -> tuple[ConversationChange, ...]:
+        """Everything that an open session has recorded, also what a compaction replaced; the
+        calls that are open now have no results in it. Reads only; may be called on any thread.
+
+        Raises:
+            SessionError: the file cannot be read, or it lacks what the disk refused.
+        """
+        if session.log.unsaved:
+            raise SessionError(f"the session is not saved completely ({session.log.path})")
+        try:
+            records = read_log(read_regular(session.log.path)).records
+        except (OSError, NewerVersionError) as error:
+            raise SessionError(f"cannot read the session {session.log.path}: {error}") from error
+        # Of its own, since the session's is used on the loop meanwhile.
+        files = SessionFiles(session.files.folder)
+        return tuple(_read_records(records, files.find).changes)
+
     def resume(self, summary: SessionSummary, workspace: Path) -> Resumed:
         """Open a session again; its history is made valid whatever the file lost.
 
@@ -217,35 +235,55 @@ def _new_session_id() -> str:
     return f"{datetime.now():%Y%m%d-%H%M%S}-{new_id('x')[2:8]}"
 
 
-def _rebuild(session: Session, records: Iterable[Record], warnings: tuple[str, ...]) -> Resumed:
-    changes: list[ConversationChange] = []
-    recorder = Conversation(changes.append)
-    stamps: dict[Path, ReadStamp] = {}
-    usage, unknown, mended = Usage(), 0, 0
+@dataclass(slots=True)
+class _Recorded:
+    """What the records of a session say, made valid as far as they go."""
+
+    changes: list[ConversationChange] = field(default_factory=list[ConversationChange])
+    stamps: dict[Path, ReadStamp] = field(default_factory=dict[Path, ReadStamp])
+    usage: Usage = Usage()
+    unknown: int = 0
+    mended: int = 0
+    conversation: Conversation = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.conversation = Conversation(self.changes.append)
+
+
+def _read_records(records: Iterable[Record], find: AttachmentFinder) -> _Recorded:
+    found = _Recorded()
     for record in records:
         try:
             if record.type == "read_file":
                 path, stamp = stamp_from_json(record.data)
-                stamps[path] = stamp
+                found.stamps[path] = stamp
             elif record.type == "usage":
-                usage += usage_from_json(record.data)
+                found.usage += usage_from_json(record.data)
             else:
-                change = change_from_json(record.type, record.data, session.files.find)
-                mended += 0 if change is None else _apply_mending(recorder, change)
+                change = change_from_json(record.type, record.data, find)
+                found.mended += 0 if change is None else _apply_mending(found.conversation, change)
         except (ValueError, ConversationError):
-            unknown += 1
-    if closed := recorder.close_pending(LOST_RESULT, Outcome.STOPPED):
+            found.unknown += 1
+    return found
+
+
+def _rebuild(session: Session, records: Iterable[Record], warnings: tuple[str, ...]) -> Resumed:
+    found = _read_records(records, session.files.find)
+    if closed := found.conversation.close_pending(LOST_RESULT, Outcome.STOPPED):
         # Written too, so that the next resume has nothing to mend here and nothing to say.
-        session.record_change(changes[-1])
-        mended += closed
-    found = [
-        (unknown, "{} record(s) could not be used"),
+        session.record_change(found.changes[-1])
+        found.mended += closed
+    said = [
+        (found.unknown, "{} record(s) could not be used"),
         (session.files.lost, "{} picture(s) are missing or damaged and were left out"),
-        (mended, "{} place(s) where the end of a call or a message was missing were filled in"),
+        (
+            found.mended,
+            "{} place(s) where the end of a call or a message was missing were filled in",
+        ),
     ]
-    notes = [text.format(count) for count, text in found if count]
+    notes = [text.format(count) for count, text in said if count]
     told = (*warnings, f"Resuming the session: {'; '.join(notes)}.") if notes else warnings
-    return Resumed(session, tuple(changes), stamps, usage, told)
+    return Resumed(session, tuple(found.changes), found.stamps, found.usage, told)
 
 
 def _apply_mending(conversation: Conversation, change: ConversationChange) -> int:
