@@ -27,8 +27,8 @@ from midturn_core.queue.types import QueuedInputPriority
 from midturn_core.version import VERSION
 
 DEMO_HINTS = (
-    "A script answers here, no model. Say: tour · read README.md and find TODO · count to 60",
-    "Type while it works: Enter steers it, Tab chooses NOW or LATER first. /help shows the rest.",
+    "A script answers, no model. Say: tour · read README.md and find TODO · count to 60",
+    "Type while it works: Enter steers, Tab picks NOW or LATER. /help shows the rest.",
 )
 REPLAYED_MESSAGES = 20
 """Messages of a resumed session that are shown again."""

@@ -218,6 +218,8 @@ class Controls:
                 self._session.release_held()
             self.draft.drop()
             return
+        # Two Ctrl-C with a line between them are not one "twice".
+        self._quit_hinted_at = float("-inf")
         refused = self._session.submit(
             submission.text, submission.priority, pasted=submission.pasted
         )

@@ -142,6 +142,16 @@ async def test_ctrl_c_twice_within_a_second_on_an_empty_idle_prompt_leaves() -> 
         assert await within_deadline(terminal.task) == 0
 
 
+async def test_ctrl_c_before_and_after_a_line_does_not_leave() -> None:
+    async with live_terminal() as terminal:
+        terminal.send("\x03")
+        await terminal.shows("Press Ctrl-C again to quit.")
+        terminal.send("/status\r")
+        await terminal.submitted("/status")
+        terminal.send("\x03x")
+        await terminal.draft_is("x")
+
+
 async def test_ctrl_c_twice_with_a_pause_only_hints_again() -> None:
     async with live_terminal() as terminal:
         terminal.send("\x03")
