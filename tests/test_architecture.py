@@ -1,0 +1,45 @@
+"""Where a library may be imported; directions between packages are import-linter's."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("cli/midturn_cli", "core/midturn_core", "tools/midturn_tools")
+ONE_MODULE = {
+    "anthropic": "core/midturn_core/model/anthropic_client.py",
+    "httpx2": "core/midturn_core/model/anthropic_client.py",
+    "httpx": "tools/midturn_tools/http.py",
+}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The top-level names of everything a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names):
+                yield from (alias.name.partition(".")[0] for alias in names)
+            case ast.ImportFrom(str(module)):
+                yield module.partition(".")[0]
+            case _:
+                pass
+
+
+def importers(library: str) -> list[str]:
+    files = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return sorted(str(path.relative_to(ROOT)) for path in files if library in imports(path))
+
+
+@pytest.mark.parametrize("library", ONE_MODULE)
+def test_a_heavy_library_is_imported_in_one_module(library: str) -> None:
+    assert importers(library) == [ONE_MODULE[library]]
+
+
+@pytest.mark.parametrize("library", ["prompt_toolkit", "rich"])
+def test_the_terminal_libraries_stay_in_their_folders(library: str) -> None:
+    allowed = ("cli/midturn_cli/terminal/", "cli/midturn_cli/render/", "cli/midturn_cli/export/")
+    assert [path for path in importers(library) if not path.startswith(allowed)] == []
