@@ -17,6 +17,7 @@ from typing import TypeAlias
 from midturn_cli.finished_results import FinishedResults
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.log_file import close_log, open_log
+from midturn_cli.render.theme import ThemeChoice
 from midturn_cli.ui_events import StatusChanged, StatusInfo, UiEvent
 from midturn_core import paths
 from midturn_core.agent import Agent, AgentParts, ModelSettings
@@ -112,7 +113,7 @@ class Engine:
         self.model_settings = ModelSettings(
             self.config.model.name, self.config.model.max_tokens, self.config.model.effort
         )
-        self.theme = self.config.ui.theme
+        self.theme: ThemeChoice = self.config.ui.theme
         self.finished = FinishedResults()
         self.agent = Agent(self._agent_parts())
         if self.resumed:

@@ -97,6 +97,7 @@ def needs_plain(launch: Launch) -> bool:
 
 async def _interactive(launch: Launch, tty: TtyState | None, stash: str) -> _Ending:
     from midturn_cli.terminal.app import TerminalFrontEnd, TerminalOptions, open_terminal
+    from midturn_cli.terminal.notifier import NotifyOptions
 
     repl = _Repl(launch)
     config = launch.config
@@ -108,6 +109,8 @@ async def _interactive(launch: Launch, tty: TtyState | None, stash: str) -> _End
             history_path=paths.state_folder(os.environ) / HISTORY_FILE,
             keys=config.ui.keys,
             key_map=config.keys,
+            notify=NotifyOptions(config.ui.notify, config.ui.notify_command),
+            title=config.ui.title,
             stash=stash,
             enter_tier=config.queue.enter,
             after_first_paint=repl.load,

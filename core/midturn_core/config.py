@@ -68,9 +68,22 @@ class WebConfig:
 
 @dataclass(frozen=True, slots=True)
 class UiConfig:
+    """
+    Raises:
+        ValueError: a command is to notify, and there is none.
+    """
+
     theme: Literal["auto", "dark", "light"] = "auto"
     keys: Literal["emacs", "vi"] = "emacs"
     plain: bool = False
+    title: bool = False
+    notify: Literal["off", "bell", "osc9", "osc777", "command"] = "off"
+    notify_command: tuple[str, ...] = ()
+    """A program and its arguments; what is told becomes the last one."""
+
+    def __post_init__(self) -> None:
+        if self.notify == "command" and not self.notify_command:
+            raise ValueError('notify is "command", which needs a program in notify_command')
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from midturn_core.config_values import (
     KeyNames,
     Kind,
     Prices,
+    ProgramWords,
     Rules,
     Seconds,
     Switch,
@@ -129,6 +130,19 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey("ui", "theme", Choice(("auto", "dark", "light")), "Colours."),
     ConfigKey("ui", "keys", Choice(("emacs", "vi")), "Editing keys of the input line."),
     ConfigKey("ui", "plain", Switch(), "Plain lines: no live region, no colours."),
+    ConfigKey("ui", "title", Switch(), "Show the state and the folder in the window's title."),
+    ConfigKey(
+        "ui",
+        "notify",
+        Choice(("off", "bell", "osc9", "osc777", "command")),
+        "How to tell that a turn has ended or a question waits while the window has no focus.",
+    ),
+    ConfigKey(
+        "ui",
+        "notify_command",
+        ProgramWords(),
+        'The program of notify = "command"; what is told becomes its last argument.',
+    ),
     ConfigKey("keys", "submit", KeyNames(), "Send the draft; while a turn runs it is queued."),
     ConfigKey("keys", "newline", KeyNames(), "Begin a new line in the draft."),
     ConfigKey(

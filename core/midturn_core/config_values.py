@@ -184,6 +184,18 @@ class Hosts:
         return hosts if hosts is not None and all(map(_is_host, hosts)) else None
 
 
+class ProgramWords:
+    """A program and its arguments, started without a shell."""
+
+    allowed = "a list in quotes: a program and its arguments"
+
+    def read(self, words: str) -> object:
+        return _list(words)
+
+    def check(self, value: object, parse_rule: RuleParser) -> KeyValue | None:
+        return _lines(value)
+
+
 class KeyNames:
     """One key or several, each as ``config_key_names`` describes."""
 

@@ -28,6 +28,9 @@ echo the shell is back
 
 COMMAND = (sys.executable, "-m", "midturn_cli.main")
 CURSOR_HIDDEN, CURSOR_SHOWN = b"\x1b[?25l", b"\x1b[?25h"
+EVERY_MODE = '[ui]\nnotify = "bell"\ntitle = true\n'
+FOCUS_ON, FOCUS_OFF = b"\x1b[?1004h", b"\x1b[?1004l"
+TITLE_KEPT, TITLE_BACK, TITLE_SET = b"\x1b[22;0t", b"\x1b[23;0t", b"\x1b]2;"
 PASTE_ON, PASTE_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
 
 
@@ -35,7 +38,7 @@ PASTE_ON, PASTE_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
 def shell_around(
     server: MessagesServer, folder: Path, command: Sequence[str] = COMMAND
 ) -> Generator[LiveMidturn]:
-    start = Start(command=("sh", "-c", SHELL, "sh", *command))
+    start = Start(command=("sh", "-c", SHELL, "sh", *command), config=EVERY_MODE)
     with live_midturn(server, folder, start) as live:
         yield live
 
@@ -47,13 +50,17 @@ def check_terminal(live: LiveMidturn, folder: Path, code: int) -> None:
     data = bytes(live.log.data)
     assert data.rfind(CURSOR_SHOWN) >= data.rfind(CURSOR_HIDDEN)
     assert data.rfind(PASTE_OFF) >= data.rfind(PASTE_ON)
+    assert data.rfind(FOCUS_OFF) >= data.rfind(FOCUS_ON)
+    assert data.count(TITLE_BACK) == data.count(TITLE_KEPT)
+    assert data.rfind(TITLE_BACK) >= data.rfind(TITLE_SET)
     assert b"Traceback" not in data
 
 
 def check_left(live: LiveMidturn, folder: Path, code: int) -> None:
     """The same, and nothing of the input line is left."""
     check_terminal(live, folder, code)
-    assert PASTE_ON in live.log.data
+    for mode in (PASTE_ON, FOCUS_ON, TITLE_KEPT):
+        assert mode in live.log.data
     assert not any(row.startswith(GLYPH) for row in live.shown().screen)
 
 
@@ -152,6 +159,42 @@ def test_a_signal_ends_what_a_tool_has_started(tmp_path: Path) -> None:
         send_signal(tmp_path, signal.SIGTERM)
         check_left(live, tmp_path, 143)
         asyncio.run(until_session_is_empty(int((tmp_path / "session").read_text())))
+
+
+@pytest.mark.parametrize("way", ["/exit", "SIGTERM"])
+def test_a_stashed_draft_is_printed_at_the_end(tmp_path: Path, way: str) -> None:
+    with MessagesServer() as server, shell_around(server, tmp_path) as live:
+        live.type("two\nlines")
+        live.key("ctrl-s")
+        live.see(r"^stashed \(Ctrl-S brings it back\): two lines")
+        if way == "/exit":
+            live.enter("/exit")
+        else:
+            send_signal(tmp_path, signal.SIGTERM)
+        check_left(live, tmp_path, 0 if way == "/exit" else 143)
+        after = live.shown().text.split("The stashed draft was not sent:\n")[-1]
+    assert after.startswith("two\nlines\n")
+
+
+def test_another_program_has_the_terminal_without_focus_reports(tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nprintf "EDITOR%s" RUNS\nprintf edited > "$1"\n')
+    editor.chmod(0o755)
+    with (
+        MessagesServer() as server,
+        shell_around(server, tmp_path, ("env", f"VISUAL={editor}", *COMMAND)) as live,
+    ):
+        live.wait(r"\x1b\[\?1004h")
+        live.key("ctrl-g")
+        live.see_draft("edited")
+        before, _, after = bytes(live.log.data).partition(b"EDITORRUNS")
+        assert before.rfind(FOCUS_OFF) > before.rfind(FOCUS_ON)
+        assert before.count(TITLE_BACK) == before.count(TITLE_KEPT) == 1
+        assert FOCUS_ON in after and TITLE_KEPT in after
+        live.key("ctrl-c")
+        live.see_not("edited")
+        live.key("ctrl-d")
+        check_left(live, tmp_path, 0)
 
 
 BROKEN_ENGINE = """

@@ -20,6 +20,7 @@ from prompt_toolkit.output.color_depth import ColorDepth
 
 from midturn_cli.terminal.app import TerminalFrontEnd, TerminalIO, TerminalOptions
 from midturn_cli.terminal.frame_output import FrameOutput
+from midturn_cli.terminal.notifier import NotifyOptions
 from midturn_core.config import KeysConfig
 from tests.support.fake_presenter import FakePresenter
 from tests.support.fake_session import FakeSession
@@ -75,6 +76,8 @@ class TerminalSetup:
     keys: Literal["emacs", "vi"] = "emacs"
     key_map: KeysConfig = field(default_factory=KeysConfig)
     stash: str = ""
+    notify: NotifyOptions = NotifyOptions()
+    title: bool = False
     enter_tier: Literal["now", "next", "later"] = "next"
     columns: int = 80
     rows: int = 24
@@ -149,6 +152,8 @@ async def live_terminal(
         keys=setup.keys,
         key_map=setup.key_map,
         stash=setup.stash,
+        notify=setup.notify,
+        title=setup.title,
         enter_tier=setup.enter_tier,
         after_first_paint=ready.set,
         clock=clock,

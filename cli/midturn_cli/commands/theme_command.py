@@ -8,7 +8,8 @@ from typing import TypeGuard
 from midturn_cli.commands.arguments import unknown_word
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_cli.commands.saving import SAVE, save_setting
-from midturn_cli.render.choose import ThemeChoice, theme_for
+from midturn_cli.render.choose import theme_for
+from midturn_cli.render.theme import ThemeChoice
 from midturn_cli.ui_events import ThemeChanged
 
 THEMES: tuple[ThemeChoice, ...] = ("dark", "light", "auto")

@@ -5,13 +5,11 @@ the terminal.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
 
 from midturn_cli.render.canvas import ColorSystem
 from midturn_cli.render.presenter import ScreenPresenter
-from midturn_cli.render.theme import ThemeName
+from midturn_cli.render.theme import ThemeChoice, ThemeName
 
-ThemeChoice: TypeAlias = Literal["auto", "dark", "light"]
 LIGHT_BACKGROUNDS = {"7", "15"}
 """Colour numbers of the last part of COLORFGBG that mean a light background."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 ThemeName = Literal["dark", "light"]
+ThemeChoice = Literal["auto", "dark", "light"]
 
 
 @dataclass(frozen=True, slots=True)

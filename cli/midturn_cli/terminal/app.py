@@ -19,6 +19,7 @@ from prompt_toolkit.input import Input, create_input
 
 from midturn_cli.key_labels import key_label
 from midturn_cli.terminal.ask_panel import PanelContext, TerminalAskHandler
+from midturn_cli.terminal.attention import Attention, AttentionParts
 from midturn_cli.terminal.completion import InputCompleter, wants_completion
 from midturn_cli.terminal.controls import ControlParts, Controls
 from midturn_cli.terminal.draft import Draft
@@ -28,7 +29,9 @@ from midturn_cli.terminal.frame_output import FrameOutput, color_depth, terminal
 from midturn_cli.terminal.history import InputHistory
 from midturn_cli.terminal.keys import Focuses, build_bindings
 from midturn_cli.terminal.layout import STYLE, RegionModel, RegionTexts, build_region
+from midturn_cli.terminal.modes import TerminalModes, WantedModes
 from midturn_cli.terminal.notices import Notices, describe
+from midturn_cli.terminal.notifier import Notifier, NotifyOptions
 from midturn_cli.terminal.prepaint import TtyState, read_tty
 from midturn_cli.terminal.resize import terminal_rewraps
 from midturn_cli.terminal.screen import Hint, Screen, ScreenParts
@@ -85,6 +88,9 @@ class TerminalOptions:
     history_path: Path | None = None
     """None keeps the input history in memory."""
     keys: Literal["emacs", "vi"] = "emacs"
+    notify: NotifyOptions = NotifyOptions()
+    title: bool = False
+    """Show the state in the window's title."""
     stash: str = ""
     """A draft that an earlier session put aside."""
     enter_tier: Literal["now", "next", "later"] = "next"
@@ -110,6 +116,10 @@ class TerminalFrontEnd:
         self._options = options
         self._notices = Notices(self.emit)
         self._hint = Hint()
+        wanted = WantedModes(options.notify.way != "off", options.title)
+        self._modes = TerminalModes(self._io.output, wanted)
+        self._notifier = Notifier(self._io.output, options.notify, self._notices.warn)
+        self._attention = Attention(self._attention_parts())
         self._painted = asyncio.Event()
         self._failure: BaseException | None = None
         self._reason = Buffer(name="reason", multiline=False)
@@ -132,7 +142,13 @@ class TerminalFrontEnd:
             )
         )
         self._writer = Writer(
-            self._screen, WriterHooks(presenter_factory, self._presenter_ready, self._notices.error)
+            self._screen,
+            WriterHooks(
+                presenter_factory,
+                self._presenter_ready,
+                self._notices.error,
+                self._attention.observe,
+            ),
         )
         self._bind_keys(session)
 
@@ -186,6 +202,7 @@ class TerminalFrontEnd:
                 self._writer.flush()
             return code
         finally:
+            self._modes.give_back()
             self._io.output.flush()
             loop.set_exception_handler(handler_before)
             if self._io.tty is not None:
@@ -212,9 +229,18 @@ class TerminalFrontEnd:
             for task in (writer, application):
                 task.cancel()
             await asyncio.gather(writer, application, return_exceptions=True)
+            # At once: the reports of a terminal in line mode would be echoed.
+            self._modes.give_back()
+            self._io.output.flush()
+            self._attention.close()
+            await self._notifier.close()
 
     async def _write(self) -> None:
         await self._painted.wait()
+        self._modes.take()
+        if self._options.title:
+            self._attention.show()
+        self._io.output.flush()
         await self._writer.run()
 
     def _presenter_ready(self) -> None:
@@ -254,6 +280,15 @@ class TerminalFrontEnd:
             closed=lambda: self._screen.focus_reason(False),
         )
 
+    def _attention_parts(self) -> AttentionParts:
+        return AttentionParts(
+            workspace=str(self._options.workspace),
+            set_title=self._modes.set_title,
+            notify=self._notifier.send,
+            held=lambda: self._app.held,
+            call_later=lambda delay, callback: self._app.call_later(delay, callback),
+        )
+
     def _region_model(self, session: SessionPort) -> RegionModel:
         return RegionModel(
             texts=RegionTexts(),
@@ -277,6 +312,7 @@ class TerminalFrontEnd:
                 editing_mode=EditingMode.VI if vi else EditingMode.EMACS,
                 input=self._io.input,
                 output=self._io.output,
+                modes=self._modes,
                 rewraps=self._io.rewraps,
             )
         )
@@ -299,6 +335,7 @@ class TerminalFrontEnd:
                 warn=self._notices.warn,
                 clock=self._options.clock,
                 call_later=self._app.call_later,
+                focus_reported=self._attention.focus_reported,
             )
         )
         windows = Focuses(self._region.input_window, self._region.reason_window)

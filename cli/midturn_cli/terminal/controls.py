@@ -66,6 +66,8 @@ class ControlParts:
     warn: Callable[[str], None]
     clock: Callable[[], float]
     call_later: CallLater
+    focus_reported: Callable[[str], None]
+    """Given what the terminal sends when its window gains or loses the focus."""
 
 
 class Controls:
@@ -79,6 +81,7 @@ class Controls:
         self._terminal = parts.terminal
         self._warn = parts.warn
         self._clock = parts.clock
+        self.focus_reported = parts.focus_reported
         self._burst = EnterBurst(parts.call_later, self._burst_settled)
         self._quit_hinted_at = float("-inf")
         self._turn_interrupted_at = float("-inf")

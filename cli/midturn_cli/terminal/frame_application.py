@@ -20,6 +20,7 @@ from prompt_toolkit.renderer import Renderer
 from prompt_toolkit.styles import BaseStyle
 
 from midturn_cli.terminal.frame_output import FrameOutput
+from midturn_cli.terminal.modes import TerminalModes
 from midturn_cli.terminal.resize import ResizeDebounce, rows_above_cursor
 
 ESCAPE_SECONDS = 0.05
@@ -74,6 +75,7 @@ class ApplicationParts:
     style: BaseStyle
     editing_mode: EditingMode
     output: FrameOutput
+    modes: TerminalModes
     input: Input | None = None
     rewraps: bool = True
 
@@ -97,6 +99,7 @@ class FrameApplication(Application[int]):
         )
         self.frame_output = parts.output
         self._rewraps = parts.rewraps
+        self._modes = parts.modes
         self.frame_renderer = FrameRenderer(self.renderer.style, parts.output)
         self.renderer = self.frame_renderer
         self.paintable = asyncio.Event()
@@ -148,6 +151,7 @@ class FrameApplication(Application[int]):
     @contextmanager
     def lent_terminal(self) -> Generator[None]:
         """Hand the terminal to somebody else: region erased, keys unread, line mode on."""
+        self._modes.give_back()
         self.renderer.erase()
         self._holds += 1
         self.paintable.clear()
@@ -163,6 +167,7 @@ class FrameApplication(Application[int]):
         self.renderer.reset()
         self._update_paintable()
         self.frame_output.write_raw("\r")
+        self._modes.take()
         self._redraw()
 
     def _redraw(self, render_as_done: bool = False) -> None:

@@ -16,6 +16,7 @@ from prompt_toolkit.filters import (
     is_searching,
     vi_navigation_mode,
 )
+from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.key_binding.vi_state import InputMode
@@ -24,10 +25,15 @@ from prompt_toolkit.layout import Window
 from prompt_toolkit.search import SearchDirection, do_incremental_search, start_search
 
 from midturn_cli.terminal.controls import Controls
+from midturn_cli.terminal.modes import FOCUS_GAINED, FOCUS_LOST
 from midturn_cli.terminal.notices import describe
 
 if TYPE_CHECKING:
     from midturn_core.config import KeysConfig
+
+for _sequence in (FOCUS_GAINED, FOCUS_LOST):
+    # Otherwise a report would be read as Esc and two letters; nobody has to have asked for it.
+    ANSI_SEQUENCES.setdefault(_sequence, Keys.Ignore)
 
 Handler = Callable[[KeyPressEvent], None]
 
@@ -88,6 +94,7 @@ def build_bindings(
     _bind_fixed(binder, controls, in_input)
     _bind_reason(binder, controls, has_focus(focuses.reason_window))
     _bind_question(binder, controls, in_input)
+    binder.add(Keys.Ignore, to=lambda event: controls.focus_reported(event.data))
     return bindings
 
 

@@ -71,6 +71,8 @@ class WriterHooks:
     presenter_ready: Callable[[], None]
     """The presenter exists and what was waiting has been painted."""
     warn: Callable[[str], None]
+    observe: Callable[[UiEvent], None] = lambda event: None
+    """Told of each event once the presenter has it."""
 
 
 class Writer:
@@ -174,6 +176,7 @@ class Writer:
                 # Isolation wall: one event that cannot be shown must not end the session.
                 self._plain.extend(_sentence_of(event))
                 self._tell(f"An event could not be shown ({describe(error)}).")
+            self._observe(event)
         return applied
 
     def _fill_clipboard(self) -> None:
@@ -185,6 +188,13 @@ class Writer:
             self._target.fill_clipboard(text)
         except ValueError as error:
             self._tell(f"Nothing was copied: {error}.")
+
+    def _observe(self, event: UiEvent) -> None:
+        try:
+            self._hooks.observe(event)
+        except Exception as error:
+            # Isolation wall: what is shown beside the screen must not hold up the screen.
+            self._tell(f"Title and notifications failed ({describe(error)}).")
 
     def _next_event(self) -> UiEvent:
         """The oldest event; neighbouring pieces of an answer are one, since each costs the same."""
