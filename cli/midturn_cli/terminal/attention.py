@@ -16,6 +16,7 @@ from midturn_cli.terminal.timers import CallLater, Timer
 if TYPE_CHECKING:
     from midturn_cli.ui_events import UiEvent
     from midturn_core.events import TurnEnded
+    from midturn_core.permission.ask import Ask
 
 SHORT_TURN_SECONDS = 5.0
 """Nobody looks away for less: the end of a shorter turn is not told."""
@@ -48,8 +49,8 @@ class Attention:
         self._turn = False
         self._others = 0
         """Compactions and ``!`` lines that run."""
-        self._asks: dict[str, str] = {}
-        """The titles of the open questions."""
+        self._asks: dict[str, Ask] = {}
+        """The open questions."""
         self._timer: Timer | None = None
 
     def show(self) -> None:
@@ -74,7 +75,7 @@ class Attention:
                 self._asks.clear()
                 self._turn_ended(event)
             case events.AskRequested(ask):
-                self._asks[ask.id] = ask.title
+                self._asks[ask.id] = ask
                 self._later(lambda: self._tell_question(ask.id))
             case events.AskAnswered(ask) | events.AskWithdrawn(ask):
                 self._asks.pop(ask.id, None)
@@ -110,8 +111,9 @@ class Attention:
         self._later(lambda: self._tell(text))
 
     def _tell_question(self, ask_id: str) -> None:
-        if ask_id in self._asks:
-            self._tell(f"asks {_cut(self._asks[ask_id])}")
+        if ask := self._asks.get(ask_id):
+            what = ask.title if ask.body in ask.title else f"{ask.title}: {ask.body}"
+            self._tell(f"asks {_cut(what)}")
 
     def _tell(self, text: str) -> None:
         if not self._focused and not self._parts.held():
