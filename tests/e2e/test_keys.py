@@ -93,4 +93,4 @@ def test_a_question_is_told_to_a_window_without_focus(tmp_path: Path) -> None:
         live.send(FOCUS_LOST)
         live.enter("go")
         live.see("y once")
-        live.wait(rf"\x1b\]9;Midturn in {tmp_path.name}: asks Bash: touch made\x1b\\\\", 30)
+        live.wait(rf"\x1b\]9;Midturn in {tmp_path.name}: asks Bash: touch made\x1b\\", 30)
