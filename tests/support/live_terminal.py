@@ -18,9 +18,10 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.output.color_depth import ColorDepth
 
-from midturn_cli.terminal.app import TerminalFrontEnd, TerminalIO, TerminalOptions
+from midturn_cli.terminal.app import TerminalFrontEnd, TerminalOptions
 from midturn_cli.terminal.frame_output import FrameOutput
 from midturn_cli.terminal.notifier import NotifyOptions
+from midturn_cli.terminal.terminal_io import TerminalIO
 from midturn_core.config import KeysConfig
 from tests.support.fake_presenter import FakePresenter
 from tests.support.fake_session import FakeSession

@@ -22,8 +22,8 @@ TTY = prepaint()
 from midturn_cli.terminal.app import (  # noqa: E402  # after the prompt is on screen
     TerminalFrontEnd,
     TerminalOptions,
-    open_terminal,
 )
+from midturn_cli.terminal.terminal_io import open_terminal  # noqa: E402
 from midturn_cli.ui_events import CommandOutput  # noqa: E402
 from midturn_core.config import KeysConfig  # noqa: E402
 from midturn_core.events import (  # noqa: E402

@@ -12,11 +12,11 @@ USAGE_WIDTH = 18
 """Cells: more would break most rows of a terminal that is 80 wide."""
 
 FIXED_KEYS = (
-    ("Enter on an empty line", "send what was held after an interrupt"),
-    ("Enter after a \\", "a new line"),
-    ("Ctrl-C", "interrupt the turn; when idle: clear the draft, twice within a second: leave"),
-    ("Up, Down", "earlier lines"),
-    ("y s n r", "answer a question: once, this session, no, no with a reason; Tab reaches it"),
+    ("Enter on an empty line", "Send what was held after an interrupt."),
+    ("Enter after a \\", "Begin a new line."),
+    ("Ctrl-C", "Interrupt the turn. When idle: clear the draft; twice within a second: leave."),
+    ("Up, Down", "Earlier and later lines."),
+    ("y s n r", "Answer a question: once, this session, no, no with a reason."),
 )
 """What ``[keys]`` does not change."""
 TIERS = (

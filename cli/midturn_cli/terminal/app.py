@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
@@ -15,7 +13,6 @@ from typing import TYPE_CHECKING, Literal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition
-from prompt_toolkit.input import Input, create_input
 
 from midturn_cli.key_labels import key_label
 from midturn_cli.terminal.ask_panel import PanelContext, TerminalAskHandler
@@ -25,18 +22,16 @@ from midturn_cli.terminal.controls import ControlParts, Controls
 from midturn_cli.terminal.draft import Draft
 from midturn_cli.terminal.file_index import FileIndex
 from midturn_cli.terminal.frame_application import ApplicationParts, FrameApplication
-from midturn_cli.terminal.frame_output import FrameOutput, color_depth, terminal_size
 from midturn_cli.terminal.history import InputHistory
 from midturn_cli.terminal.keys import Focuses, build_bindings
 from midturn_cli.terminal.layout import STYLE, RegionModel, RegionTexts, build_region
 from midturn_cli.terminal.modes import TerminalModes, WantedModes
 from midturn_cli.terminal.notices import Notices, describe
 from midturn_cli.terminal.notifier import Notifier, NotifyOptions
-from midturn_cli.terminal.prepaint import TtyState, read_tty
-from midturn_cli.terminal.resize import terminal_rewraps
 from midturn_cli.terminal.screen import Hint, Screen, ScreenParts
 from midturn_cli.terminal.signals import EXIT_HANGUP, handled_signals
 from midturn_cli.terminal.streams import redirected_streams
+from midturn_cli.terminal.terminal_io import TerminalIO, open_terminal
 from midturn_cli.terminal.vi_mode import vi_mode_word
 from midturn_cli.terminal.writer import Writer, WriterHooks
 
@@ -54,29 +49,6 @@ def _do_nothing() -> None:
 
 async def _wait_for_nothing() -> None:
     pass
-
-
-@dataclass(frozen=True, slots=True)
-class TerminalIO:
-    """Where keys come from and frames go."""
-
-    input: Input
-    output: FrameOutput
-    rewraps: bool
-    tty: TtyState | None
-    """The modes to set again at the end; None without a terminal."""
-
-
-def open_terminal(tty: TtyState | None = None) -> TerminalIO:
-    """The terminal of the process. ``tty`` is the state before ``prepaint``, if that was used."""
-    stdout = sys.stdout
-    output = FrameOutput(stdout, lambda: terminal_size(stdout.fileno()), color_depth(os.environ))
-    return TerminalIO(
-        input=create_input(),
-        output=output,
-        rewraps=terminal_rewraps(os.environ),
-        tty=tty or read_tty(sys.stdin.fileno()),
-    )
 
 
 @dataclass(frozen=True, slots=True)
