@@ -91,8 +91,8 @@ def test_a_streamed_document_is_byte_for_byte_the_whole_one(
 
 
 def has_forward_reference(text: str) -> bool:
-    """A use before the last definition: an earlier one may stand where it defines nothing."""
-    return "[ref] after" in text.rpartition("[ref]: ")[0]
+    """The name before its last definition: an earlier one may stand where it is only a use."""
+    return "[ref]" in text.rpartition("[ref]: ")[0]
 
 
 def descriptions() -> list[tuple[str, str]]:
