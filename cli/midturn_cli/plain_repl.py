@@ -130,11 +130,17 @@ class _Plain:
                 lines.answer(line)
             elif not line.strip():
                 session.release_held()
-            elif problem := session.submit(line, None):
+            elif problem := self._submit(session, line):
                 _write(f"{problem}\n")
             if not self._interactive:
                 await session.wait_idle()
         await session.wait_idle()
+
+    def _submit(self, session: InteractiveSession, line: str) -> str:
+        if self._interactive:
+            return session.submit_line(line)
+        # What comes through a pipe may be anybody's text: an @ in it attaches nothing.
+        return session.submit(line, None)
 
     def _emit_any_thread(self) -> Callable[[UiEvent], None]:
         loop = asyncio.get_running_loop()

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.ui_events import UiEvent
+from midturn_core.model.messages import ImageBlock
 from midturn_core.queue.types import QueuedInputPriority
 
 
@@ -35,11 +36,17 @@ class SessionPort(Protocol):
         ...
 
     def submit(
-        self, text: str, priority: QueuedInputPriority | None, *, pasted: bool = False
+        self,
+        text: str,
+        priority: QueuedInputPriority | None,
+        *,
+        pasted: bool = False,
+        attachments: Sequence[ImageBlock] = (),
     ) -> str:
         """Take a line: prompt, slash command or ``!`` line; it starts a turn when idle and is
         queued when busy. ``priority`` None takes the configured meaning of Enter. ``pasted``
         says that the text begins with pasted text: a slash or ``!`` there is content, no command.
+        ``attachments`` are the pictures whose placeholders stand in the text, in its order.
         Returns an empty string when it was taken; otherwise why not, and the text stays in the
         input line.
         """

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from midturn_cli.ports import CommandInfo, Presenter
     from midturn_cli.session import InteractiveSession
     from midturn_cli.terminal.app import TerminalFrontEnd
+    from midturn_core.model.messages import ImageBlock
     from midturn_core.queue.types import QueuedInputPriority
 
 EXIT_FAILED = 1
@@ -131,6 +132,7 @@ class _EarlyLine:
     text: str
     priority: QueuedInputPriority | None
     pasted: bool
+    attachments: Sequence[ImageBlock]
 
 
 class _Repl:
@@ -158,12 +160,17 @@ class _Repl:
         return self._session.commands() if self._session is not None else ()
 
     def submit(
-        self, text: str, priority: QueuedInputPriority | None, *, pasted: bool = False
+        self,
+        text: str,
+        priority: QueuedInputPriority | None,
+        *,
+        pasted: bool = False,
+        attachments: Sequence[ImageBlock] = (),
     ) -> str:
         if self._session is None:
-            self._early.append(_EarlyLine(text, priority, pasted))
+            self._early.append(_EarlyLine(text, priority, pasted, attachments))
             return ""
-        return self._session.submit(text, priority, pasted=pasted)
+        return self._session.submit(text, priority, pasted=pasted, attachments=attachments)
 
     def interrupt(self) -> bool:
         return self._session is not None and self._session.interrupt()
@@ -210,7 +217,10 @@ class _Repl:
             return
         early, self._early = self._early, []
         for line in early:
-            if problem := self._session.submit(line.text, line.priority, pasted=line.pasted):
+            problem = self._session.submit(
+                line.text, line.priority, pasted=line.pasted, attachments=line.attachments
+            )
+            if problem:
                 self._session.engine.warn(problem)
                 self.front.set_draft(line.text)
 

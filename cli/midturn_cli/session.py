@@ -11,6 +11,7 @@ from midturn_cli.commands.lines import CommandLines
 from midturn_cli.commands.registry import CommandRegistry
 from midturn_cli.engine import Engine, FrontEnd, ModelMaker, configured_model
 from midturn_cli.launch import Launch, SessionStart
+from midturn_cli.picture_paths import pictures_in
 from midturn_cli.ports import CommandInfo
 from midturn_cli.ui_events import (
     AnswerReplayed,
@@ -20,8 +21,9 @@ from midturn_cli.ui_events import (
     UiEvent,
 )
 from midturn_core.controller import ControllerParts, ControllerRules, SessionController
+from midturn_core.errors import SessionError
 from midturn_core.events import Notice, NoticeLevel
-from midturn_core.model.messages import AssistantMessage, TextBlock, UserMessage
+from midturn_core.model.messages import AssistantMessage, ImageBlock, TextBlock, UserMessage
 from midturn_core.queue.events import QueueEvent
 from midturn_core.queue.types import QueuedInputPriority
 from midturn_core.version import VERSION
@@ -96,7 +98,7 @@ class InteractiveSession:
             self._show_resumed(engine.resumed.warnings)
         if launch.session is SessionStart.CHOOSE:
             self.submit("/resume", None)
-        if launch.prompt and (problem := self.submit(launch.prompt, None)):
+        if launch.prompt and (problem := self.submit_line(launch.prompt)):
             engine.warn(problem)
 
     def commands(self) -> Sequence[CommandInfo]:
@@ -111,9 +113,23 @@ class InteractiveSession:
         return self.controller.has_held
 
     def submit(
-        self, text: str, priority: QueuedInputPriority | None, *, pasted: bool = False
+        self,
+        text: str,
+        priority: QueuedInputPriority | None,
+        *,
+        pasted: bool = False,
+        attachments: Sequence[ImageBlock] = (),
     ) -> str:
-        return self.controller.submit(text, priority, pasted=pasted)
+        try:
+            kept = [self.engine.session.files.keep(picture) for picture in attachments]
+        except SessionError as error:
+            return str(error)
+        return self.controller.submit(text, priority, pasted=pasted, attachments=kept)
+
+    def submit_line(self, text: str) -> str:
+        """Take a line that no draft has shown: pictures are what it names with ``@``."""
+        pictures = pictures_in(text, self.engine.workspace, self.engine.warn)
+        return self.submit(text, None, attachments=pictures)
 
     def interrupt(self) -> bool:
         return self.controller.interrupt()

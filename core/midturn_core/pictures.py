@@ -73,11 +73,13 @@ def load_picture(path: Path) -> ImageBlock:
         NotAPictureError, PictureError: as ``read_picture``.
         OSError: it cannot be read.
     """
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, flags)
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise NotAPictureError("is no file")
     with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise NotAPictureError("is no file")
         data = file.read(HEAD_BYTES)
         if media_type_of(data) is None:
             raise _foreign(data)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from midturn_cli.ports import CommandInfo
+from midturn_core.model.messages import ImageBlock
 from midturn_core.queue.types import QueuedInputPriority
 
 COMMANDS = (
@@ -20,6 +21,7 @@ class Submitted:
     text: str
     priority: QueuedInputPriority | None
     pasted: bool
+    attachments: tuple[ImageBlock, ...] = ()
 
 
 @dataclass(slots=True)
@@ -39,10 +41,15 @@ class FakeSession:
         return [line.text for line in self.submitted]
 
     def submit(
-        self, text: str, priority: QueuedInputPriority | None, *, pasted: bool = False
+        self,
+        text: str,
+        priority: QueuedInputPriority | None,
+        *,
+        pasted: bool = False,
+        attachments: Sequence[ImageBlock] = (),
     ) -> str:
         if not self.refusal:
-            self.submitted.append(Submitted(text, priority, pasted))
+            self.submitted.append(Submitted(text, priority, pasted, tuple(attachments)))
             self.on_submit(text)
         return self.refusal
 

@@ -18,6 +18,7 @@ from midturn_core import paths
 from midturn_core.config_loader import ConfigSource, load_config
 from midturn_core.model.client import ModelClient
 from midturn_core.model.demo import DemoModel
+from midturn_core.model.messages import ImageBlock
 from midturn_core.permission.ask import AskHandler, DenyingAskHandler
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 from tests.support.agent_kit import DEADLINE, until
@@ -70,9 +71,14 @@ class SessionKit:
         return self.session.engine
 
     def submit(
-        self, text: str, priority: QueuedInputPriority | None = None, *, pasted: bool = False
+        self,
+        text: str,
+        priority: QueuedInputPriority | None = None,
+        *,
+        pasted: bool = False,
+        attachments: Sequence[ImageBlock] = (),
     ) -> str:
-        return self.session.submit(text, priority, pasted=pasted)
+        return self.session.submit(text, priority, pasted=pasted, attachments=attachments)
 
     async def run(self, text: str) -> str:
         """Submit a line and wait until all that follows from it is over."""

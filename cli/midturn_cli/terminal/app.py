@@ -28,6 +28,7 @@ from midturn_cli.terminal.layout import STYLE, RegionModel, RegionTexts, build_r
 from midturn_cli.terminal.modes import TerminalModes, WantedModes
 from midturn_cli.terminal.notices import Notices, describe
 from midturn_cli.terminal.notifier import Notifier, NotifyOptions
+from midturn_cli.terminal.picture_shelf import PictureShelf
 from midturn_cli.terminal.screen import Hint, Screen, ScreenParts
 from midturn_cli.terminal.signals import EXIT_HANGUP, handled_signals
 from midturn_cli.terminal.streams import redirected_streams
@@ -95,7 +96,11 @@ class TerminalFrontEnd:
         self._painted = asyncio.Event()
         self._failure: BaseException | None = None
         self._reason = Buffer(name="reason", multiline=False)
-        self._draft = Draft(self._input_buffer(session), options.enter_tier)
+        self._draft = Draft(
+            self._input_buffer(session),
+            options.enter_tier,
+            PictureShelf(options.workspace, self._notices.warn),
+        )
         self._draft.stash(options.stash)
         self._ask = TerminalAskHandler(self._panel_context())
         self._model = self._region_model(session)

@@ -90,6 +90,7 @@ class Controls:
         """Any key was handled; called after it."""
         self.ask.key_pressed()
         self._burst.touch()
+        self.draft.fold_typed_picture()
 
     def enter(self, waiting: Sequence[str]) -> None:
         """Enter; ``waiting`` are the keys of the same read that come after it."""
@@ -224,7 +225,10 @@ class Controls:
         # Two Ctrl-C with a line between them are not one "twice".
         self._quit_hinted_at = float("-inf")
         refused = self._session.submit(
-            submission.text, submission.priority, pasted=submission.pasted
+            submission.text,
+            submission.priority,
+            pasted=submission.pasted,
+            attachments=submission.pictures,
         )
         if refused:
             self._warn(refused)

@@ -9,8 +9,10 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
 from midturn_cli.terminal.pastes import PasteShelf, normalize_line_ends
+from midturn_cli.terminal.picture_shelf import PictureShelf
 
 if TYPE_CHECKING:
+    from midturn_core.model.messages import ImageBlock
     from midturn_core.queue.types import QueuedInputPriority
 
 SLOW_CHARS = 20_000
@@ -41,6 +43,7 @@ class Submission:
     text: str
     tier: str | None
     pasted: bool
+    pictures: tuple[ImageBlock, ...] = ()
 
     @property
     def priority(self) -> QueuedInputPriority | None:
@@ -58,8 +61,9 @@ def without_lone_surrogates(text: str) -> str:
 class Draft:
     """Wraps the buffer of the input line."""
 
-    def __init__(self, buffer: Buffer, enter_tier: str) -> None:
+    def __init__(self, buffer: Buffer, enter_tier: str, pictures: PictureShelf) -> None:
         self.buffer = buffer
+        self._pictures = pictures
         self._enter_tier = enter_tier
         self._chosen_tier: str | None = None
         self._shelf = PasteShelf()
@@ -72,8 +76,8 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """The whole text, with its pastes."""
-        return self._shelf.expand(self.buffer.text)
+        """The whole text, with its pastes, and with its pictures as ``@`` paths."""
+        return self._shelf.expand(self._pictures.as_paths(self.buffer.text))
 
     @property
     def tier(self) -> str:
@@ -87,8 +91,8 @@ class Draft:
 
     @property
     def stashed(self) -> str:
-        """The whole text that was put aside, with its pastes; empty for none."""
-        return self._shelf.expand(self.stashed_shown)
+        """The whole text that was put aside, as in ``text``; empty for none."""
+        return self._shelf.expand(self._pictures.as_paths(self.stashed_shown))
 
     def stash(self, text: str) -> None:
         """Put a text aside that was kept for this input line."""
@@ -119,11 +123,22 @@ class Draft:
         return bool(start) and self.buffer.text.startswith(start)
 
     def paste(self, data: str) -> None:
-        """Insert a paste at the cursor, folded when it is long."""
-        shown = self._shelf.fold(normalize_line_ends(data))
+        """Insert a paste at the cursor, folded when it is long or a picture."""
+        text = normalize_line_ends(data)
+        dropped = self._pictures.fold_dropped(text, self.buffer.text)
+        shown = self._shelf.fold(text) if dropped is None else dropped
         if self.buffer.cursor_position == 0 and shown:
             self._pasted_start = shown
         self.buffer.insert_text(shown)
+
+    def fold_typed_picture(self) -> None:
+        """Fold the ``@`` path that has just been ended with white space, if it is a picture's."""
+        document = self.buffer.document
+        before = self._pictures.fold_typed(document.text_before_cursor, document.text)
+        if before is not None:
+            self.buffer.save_to_undo_stack()
+            after = Document(before + document.text_after_cursor, len(before))
+            self.buffer.set_document(after, bypass_readonly=True)
 
     def take_pasted_lines(self, lines: tuple[str, ...]) -> None:
         """Make one draft of the lines of an unmarked paste."""
@@ -147,8 +162,13 @@ class Draft:
         self.buffer.insert_text("\n")
 
     def submission(self) -> Submission:
-        text = without_lone_surrogates(self.text)
-        return Submission(text, self._chosen_tier, self.starts_pasted)
+        """What Enter sends now; the ``@`` paths of pictures become placeholders first."""
+        shown = self._pictures.fold_all(self.buffer.text)
+        if shown != self.buffer.text:
+            self.replace(shown)
+        text = without_lone_surrogates(self._shelf.expand(shown))
+        pictures = self._pictures.in_draft(shown)
+        return Submission(text, self._chosen_tier, self.starts_pasted, pictures)
 
     def taken(self) -> None:
         """The submission was accepted: remember it, and start an empty draft."""
@@ -158,6 +178,7 @@ class Draft:
     def drop(self) -> None:
         """An empty draft without a past."""
         self.buffer.reset()
+        self._pictures.draft_ended()
         # Otherwise it would be loaded at the next paint, and an Up before that find nothing.
         self.buffer.load_history_if_not_yet_loaded()
         self._chosen_tier = None
