@@ -21,6 +21,7 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from midturn_cli.terminal.app import TerminalFrontEnd, TerminalOptions
 from midturn_cli.terminal.frame_output import FrameOutput
 from midturn_cli.terminal.notifier import NotifyOptions
+from midturn_cli.terminal.resize import Rewrap
 from midturn_cli.terminal.terminal_io import TerminalIO
 from midturn_core.config import KeysConfig
 from tests.support.fake_presenter import FakePresenter
@@ -82,7 +83,7 @@ class TerminalSetup:
     enter_tier: Literal["now", "next", "later"] = "next"
     columns: int = 80
     rows: int = 24
-    rewraps: bool = False
+    rewrap: Rewrap = Rewrap.NEVER
     presenter: FakePresenter = field(default_factory=FakePresenter)
     factory: Callable[[], FakePresenter] | None = None
 
@@ -160,7 +161,7 @@ async def live_terminal(
         clock=clock,
     )
     with create_pipe_input() as pipe, recorded_keys(pipe) as keys_read:
-        io_parts = TerminalIO(pipe, output, setup.rewraps, None)
+        io_parts = TerminalIO(pipe, output, setup.rewrap, None)
         front = TerminalFrontEnd(
             session, setup.factory or (lambda: setup.presenter), options, io_parts
         )

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
+SMALLEST_TAIL = 3
+"""Rows of an unfinished answer that are shown however little stands above it."""
 KEPT_ENTRIES = 500
 """Entries of the transcript that can be rendered again at another width."""
 
@@ -90,6 +92,8 @@ class ScreenPresenter:
         self._pending: deque[_Entry] = deque()
         self._done: deque[_Entry] = deque(maxlen=KEPT_ENTRIES)
         self._last: Block | None = None
+        self._rows_done = 0
+        """Rows that have gone into the transcript."""
 
     @property
     def state(self) -> UiState:
@@ -123,7 +127,9 @@ class ScreenPresenter:
             self._done.append(self._pending.popleft())
             parts.append(text)
             size += len(text)
-        return "".join(parts)
+        taken = "".join(parts)
+        self._rows_done += row_count(taken)
+        return taken
 
     def drop_backlog(self, width: int, keep_rows: int) -> None:
         self._collect(at_once=True)
@@ -189,7 +195,9 @@ class ScreenPresenter:
         if self._answer is None:
             return []
         look = self._look
-        return self._answer.tail(look.canvas, width, MAX_TAIL_ROWS, look.theme.code)
+        # Rows that double in a window of half the width must not be pushed off its top.
+        most = min(MAX_TAIL_ROWS, max(self._rows_done, SMALLEST_TAIL))
+        return self._answer.tail(look.canvas, width, most, look.theme.code)
 
     def _status_rows(self, width: int) -> list[Text]:
         if self._state.status is None:

@@ -290,7 +290,7 @@ class TerminalFrontEnd:
                 input=self._io.input,
                 output=self._io.output,
                 modes=self._modes,
-                rewraps=self._io.rewraps,
+                rewrap=self._io.rewrap,
             )
         )
         app.after_render += self._after_render

@@ -10,18 +10,20 @@ import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import assert_never
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.input import Input
 from prompt_toolkit.layout import Layout
+from prompt_toolkit.layout.screen import Screen
 from prompt_toolkit.renderer import Renderer
 from prompt_toolkit.styles import BaseStyle
 
 from midturn_cli.terminal.frame_output import FrameOutput
 from midturn_cli.terminal.modes import TerminalModes
-from midturn_cli.terminal.resize import ResizeDebounce, rows_above_cursor
+from midturn_cli.terminal.resize import ResizeDebounce, Rewrap, rows_above_cursor
 
 ESCAPE_SECONDS = 0.05
 """How long a lone Esc waits for the rest of a sequence."""
@@ -30,32 +32,62 @@ KEY_SEQUENCE_SECONDS = 1.0
 
 
 class FrameRenderer(Renderer):
-    """A renderer that can erase what it painted at another width."""
+    """A renderer that can erase what it painted at another width, and take a paint back."""
+
+    def state(self) -> dict[str, object]:
+        """What a paint changes, for ``restore``."""
+        return dict(vars(self))
+
+    def restore(self, state: dict[str, object]) -> None:
+        """As if nothing had been painted since; its output must not have been sent."""
+        vars(self).update(state)
 
     @property
     def painted_size(self) -> Size | None:
         """The size of the terminal at the last paint; None when nothing is painted."""
         return self._last_size
 
-    def erase_after_resize(self, columns: int, *, rewraps: bool) -> None:
+    def shortened_rows(self, before: Screen | None) -> list[int]:
+        """The rows down to the cursor's that were longer on the screen painted before."""
+        after = self.last_rendered_screen
+        if before is None or after is None:
+            return []
+        rows = range(self._cursor_pos.y + 1)
+        return [y for y in rows if self._shown_cells(before, y) > self._shown_cells(after, y)]
+
+    def forget_rows(self, rows: list[int]) -> None:
+        """Erase rows as a whole; the next paint writes them anew."""
+        screen = self.last_rendered_screen
+        if screen is None:
+            return
+        for y in rows:
+            screen.data_buffer.pop(y, None)
+            up = self._cursor_pos.y - y
+            self.output.write_raw("\x1b7")
+            self.output.cursor_up(max(up, 0))
+            self.output.cursor_down(max(-up, 0))
+            self.output.write_raw("\x1b[2K\x1b8")
+
+    def erase_after_resize(self, columns: int, rewrap: Rewrap) -> None:
         """Erase the live region in a terminal that is ``columns`` wide now."""
         screen = self.last_rendered_screen
         if screen is None:
             return
         cursor = self._cursor_pos
-        up = cursor.y
-        if rewraps:
-            used = [self._used_cells(y) for y in range(cursor.y)]
-            up = rows_above_cursor(used, cursor.x, columns)
+        match rewrap:
+            case Rewrap.NEVER:
+                up = cursor.y
+            case Rewrap.SHOWN | Rewrap.WRITTEN:
+                shown = [self._shown_cells(screen, y) for y in range(cursor.y + 1)]
+                up = rows_above_cursor(shown, cursor.x, columns)
+            case _:
+                assert_never(rewrap)
         self.output.write_raw("\r")
         self.output.cursor_up(up)
         self.output.erase_down()
         self.reset()
 
-    def _used_cells(self, y: int) -> int:
-        screen = self.last_rendered_screen
-        if screen is None:
-            return 0
+    def _shown_cells(self, screen: Screen, y: int) -> int:
         limit = self._last_size.columns if self._last_size else 0
         return max(
             (
@@ -77,7 +109,7 @@ class ApplicationParts:
     output: FrameOutput
     modes: TerminalModes
     input: Input | None = None
-    rewraps: bool = True
+    rewrap: Rewrap = Rewrap.SHOWN
 
 
 class FrameApplication(Application[int]):
@@ -98,13 +130,15 @@ class FrameApplication(Application[int]):
             terminal_size_polling_interval=None,
         )
         self.frame_output = parts.output
-        self._rewraps = parts.rewraps
+        self._rewrap = parts.rewrap
         self._modes = parts.modes
         self.frame_renderer = FrameRenderer(self.renderer.style, parts.output)
         self.renderer = self.frame_renderer
         self.paintable = asyncio.Event()
         self.paintable.set()
         self._holds = 0
+        self._kept_back = ""
+        """Committed text that waits until the size is stable."""
         self._resize: ResizeDebounce | None = None
         self.ttimeoutlen = ESCAPE_SECONDS
         self.on_key_handled: Callable[[], None] = lambda: None
@@ -134,15 +168,40 @@ class FrameApplication(Application[int]):
         return True
 
     def commit(self, text: str) -> None:
-        """Put whole lines of ANSI text above the live region, in one frame."""
-        with self.frame_output.frame():
+        """Put whole lines of ANSI text above the live region, in one frame.
+
+        When the size has changed, they wait for the repair: a frame that counts the rows of the
+        old size would leave some of them behind, or erase too many.
+        """
+        self._kept_back += text
+        size = self.size
+        if self.is_running and not self.may_paint():
+            return
+        before = self.frame_renderer.state()
+        text = self._kept_back
+        with self.frame_output.frame(wraps=True) as frame:
             self.renderer.erase()
-            self.frame_output.write_raw(text.replace("\n", "\r\n"))
+            self._write_kept_back()
             self._redraw()
+            if self.is_running and self.size != size:
+                # It changed while this frame was made; nothing of it has been sent yet.
+                frame.drop()
+                self.frame_renderer.restore(before)
+                self._kept_back = text
+                self._on_resize()
+
+    def finish(self) -> None:
+        """After the end: write what still waits for a repair that will not come."""
+        if self._kept_back:
+            self.commit("")
+
+    def _write_kept_back(self) -> None:
+        self.frame_output.write_raw(self._kept_back.replace("\n", "\r\n"))
+        self._kept_back = ""
 
     def repaint_screen(self, transcript: str) -> None:
         """Replace the visible screen by the end of the transcript and the live region."""
-        with self.frame_output.frame():
+        with self.frame_output.frame(wraps=True):
             self.frame_output.erase_screen()
             self.renderer.reset()
             self.frame_output.write_raw(transcript.replace("\n", "\r\n"))
@@ -164,15 +223,31 @@ class FrameApplication(Application[int]):
 
     def take_back(self) -> None:
         """Start painting from the cursor, after the terminal was in other hands."""
-        self.renderer.reset()
-        self._update_paintable()
-        self.frame_output.write_raw("\r")
-        self._modes.take()
-        self._redraw()
+        with self.frame_output.frame(wraps=True):
+            self.renderer.reset()
+            self._update_paintable()
+            self.frame_output.write_raw("\r")
+            self._modes.take()
+            if self.may_paint():
+                self._write_kept_back()
+            self._redraw()
 
     def _redraw(self, render_as_done: bool = False) -> None:
-        if render_as_done or self.may_paint():
+        if not render_as_done and not self.may_paint():
+            return
+        if self._rewrap is not Rewrap.WRITTEN or render_as_done:
             super()._redraw(render_as_done)
+            return
+        before = self.frame_renderer.state()
+        screen = self.renderer.last_rendered_screen
+        with self.frame_output.frame() as frame:
+            super()._redraw()
+            if rows := self.frame_renderer.shortened_rows(screen):
+                # What was erased at the end of a row would still count in its length.
+                frame.drop()
+                self.frame_renderer.restore(before)
+                self.frame_renderer.forget_rows(rows)
+                super()._redraw()
 
     def _on_resize(self) -> None:
         if self._resize is None:
@@ -184,9 +259,13 @@ class FrameApplication(Application[int]):
         if not self.is_running:
             return
         painted = self.frame_renderer.painted_size
-        with self.frame_output.frame():
-            if painted is not None and painted != self.size and not self.held:
-                self.frame_renderer.erase_after_resize(self.size.columns, rewraps=self._rewraps)
+        with self.frame_output.frame(wraps=True):
+            if not self.held:
+                if painted is not None and painted != self.size:
+                    self.frame_renderer.erase_after_resize(self.size.columns, self._rewrap)
+                elif self._kept_back:
+                    self.renderer.erase()
+                self._write_kept_back()
             self._update_paintable()
             self._redraw()
 

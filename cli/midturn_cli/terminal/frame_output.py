@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TextIO
 
 from prompt_toolkit.data_structures import Size
@@ -43,6 +44,18 @@ def color_depth(environ: Mapping[str, str]) -> ColorDepth:
     return ColorDepth.DEPTH_8_BIT
 
 
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What is being collected for one write."""
+
+    pending: list[str]
+    start: int
+
+    def drop(self) -> None:
+        """Forget what this frame has collected so far."""
+        del self.pending[self.start :]
+
+
 class FrameOutput(Vt100_Output):
     """Collects what is written and sends it at ``flush``, as one synchronized update.
 
@@ -55,6 +68,7 @@ class FrameOutput(Vt100_Output):
         super().__init__(stdout, get_size, default_color_depth=depth, enable_cpr=False)
         self._pending: list[str] = []
         self._open_frames = 0
+        self._wraps = False
         self._bracketed_paste = False
         self._lost = False
         self.on_lost: Callable[[], None] = lambda: None
@@ -78,13 +92,21 @@ class FrameOutput(Vt100_Output):
         self.flush()
 
     @contextmanager
-    def frame(self) -> Generator[None]:
-        """Hold everything back until the outermost frame ends."""
+    def frame(self, *, wraps: bool = False) -> Generator[Frame]:
+        """Hold everything back until the outermost frame ends.
+
+        ``wraps`` is for frames that paint the whole region: rows that are too long then break. A
+        terminal that has become narrower, but has not told so yet, would break them anyway: so
+        their height is the same whether the frame or the new size came first.
+        """
+        wrapped_before = self._wraps
+        self._wraps = wraps or wrapped_before
         self._open_frames += 1
         try:
-            yield
+            yield Frame(self._pending, len(self._pending))
         finally:
             self._open_frames -= 1
+            self._wraps = wrapped_before
             self.flush()
 
     def flush(self) -> None:
@@ -102,6 +124,10 @@ class FrameOutput(Vt100_Output):
             self._lost = True
             self.on_lost()
         self.last_write_seconds = time.perf_counter() - started
+
+    def disable_autowrap(self) -> None:
+        if not self._wraps:
+            super().disable_autowrap()
 
     def enable_bracketed_paste(self) -> None:
         if not self._bracketed_paste:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition, is_searching
-from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.layout import (
     BufferControl,
     ConditionalContainer,
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 
 GLYPH = "› "
 MAX_INPUT_ROWS = 8
+_NO_WRAP = "\x1b[?7l"
+"""Cuts the rows below the cursor at the margin, until the end of the paint.
+
+If they broke there, in a terminal that has become narrower but has not told so yet, the way back
+up to the cursor would be longer than what the renderer counts.
+"""
 _SHORT_TAG_COLUMNS = 60
 """Narrower terminals show the tier without its meaning."""
 
@@ -258,6 +264,9 @@ def _prefix(model: RegionModel) -> StyleAndTextTuples:
     return [*fragments, ("class:glyph", glyph)]
 
 
-def _status(model: RegionModel) -> StyleAndTextTuples | ANSI:
+def _status(model: RegionModel) -> StyleAndTextTuples:
     hint = model.hint()
-    return [("class:hint", hint)] if hint else ANSI(model.texts.status)
+    text: StyleAndTextTuples = (
+        [("class:hint", hint)] if hint else to_formatted_text(ANSI(model.texts.status))
+    )
+    return [("[ZeroWidthEscape]", _NO_WRAP), *text]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 
 from midturn_cli.terminal.timers import CallLater, Timer
 
@@ -16,7 +17,6 @@ DEBOUNCE_SECONDS = 0.3
 """tmux tells a program about a drag only every 250 ms."""
 
 _REWRAPPING_TERMINALS = (
-    "TMUX",
     "VTE_VERSION",
     "TERM_PROGRAM",
     "KITTY_WINDOW_ID",
@@ -26,20 +26,34 @@ _REWRAPPING_TERMINALS = (
 )
 
 
-def terminal_rewraps(environ: Mapping[str, str]) -> bool:
-    """Whether rows are wrapped anew when the width changes; plain xterm cuts them instead."""
+class Rewrap(Enum):
+    """What happens to a row when the window gets too narrow for it."""
+
+    NEVER = "it is cut, as xterm does"
+    SHOWN = "it breaks by the cells that it shows"
+    WRITTEN = "it breaks by the cells ever written, erased ones too, as tmux does"
+
+
+def terminal_rewrap(environ: Mapping[str, str]) -> Rewrap:
+    """How the terminal of this environment treats rows that have become too long."""
+    if "TMUX" in environ:
+        return Rewrap.WRITTEN
     if not environ.get("TERM", "").startswith("xterm"):
-        return True
-    return any(name in environ for name in _REWRAPPING_TERMINALS)
+        return Rewrap.SHOWN
+    known = any(name in environ for name in _REWRAPPING_TERMINALS)
+    return Rewrap.SHOWN if known else Rewrap.NEVER
 
 
 def rows_above_cursor(used_cells: Sequence[int], cursor_x: int, columns: int) -> int:
-    """How many rows the painted rows above the cursor take at the new width.
+    """How many rows the painted rows down to the cursor take above it at the new width.
 
-    ``used_cells`` holds, for each of them, the number of cells up to the last painted one.
+    ``used_cells`` holds, for each of them, the number of cells up to the last painted one; the
+    last is the cursor's own row. A cursor behind the end of its row stays in the last row that
+    this one breaks into.
     """
-    wrapped = sum(max(1, math.ceil(used / columns)) for used in used_cells)
-    return wrapped + cursor_x // columns
+    *above, own = used_cells
+    wrapped = sum(max(1, math.ceil(used / columns)) for used in above)
+    return wrapped + min(cursor_x, max(own - 1, 0)) // columns
 
 
 class ResizeDebounce:

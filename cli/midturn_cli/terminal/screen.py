@@ -71,6 +71,9 @@ class Screen:
         self._app.commit(text)
         return self._app.frame_output.last_write_seconds
 
+    def finish(self) -> None:
+        self._app.finish()
+
     def invalidate(self) -> None:
         self._app.invalidate()
 

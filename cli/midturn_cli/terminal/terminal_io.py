@@ -10,7 +10,7 @@ from prompt_toolkit.input import Input, create_input
 
 from midturn_cli.terminal.frame_output import FrameOutput, color_depth, terminal_size
 from midturn_cli.terminal.prepaint import TtyState, read_tty
-from midturn_cli.terminal.resize import terminal_rewraps
+from midturn_cli.terminal.resize import Rewrap, terminal_rewrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class TerminalIO:
 
     input: Input
     output: FrameOutput
-    rewraps: bool
+    rewrap: Rewrap
     tty: TtyState | None
     """The modes to set again at the end; None without a terminal."""
 
@@ -31,6 +31,6 @@ def open_terminal(tty: TtyState | None = None) -> TerminalIO:
     return TerminalIO(
         input=create_input(),
         output=output,
-        rewraps=terminal_rewraps(os.environ),
+        rewrap=terminal_rewrap(os.environ),
         tty=tty or read_tty(sys.stdin.fileno()),
     )

@@ -42,6 +42,10 @@ class PaintTarget(Protocol):
         """Put whole lines above the live region in one frame; seconds that the write took."""
         ...
 
+    def finish(self) -> None:
+        """Write what was committed and still waits, because nothing is painted any more."""
+        ...
+
     def invalidate(self) -> None:
         """Paint the live region soon."""
         ...
@@ -137,6 +141,7 @@ class Writer:
         self._fill_clipboard()
         while self._has_committed(presenter) and self._commit(presenter, budget=None):
             pass
+        self._target.finish()
 
     async def _wait(self, presenter: Presenter) -> None:
         timeout = TICK_SECONDS if self._animated(presenter) else None

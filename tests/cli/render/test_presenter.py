@@ -630,10 +630,18 @@ def test_the_live_region_fits_into_every_window(width: int, rows: int) -> None:
 
 
 def test_a_streaming_answer_shows_its_last_rows() -> None:
-    region = live(TextDelta("Done.\n\n" + "".join(f"- item {i}\n" for i in range(40)) + "- half"))
+    items = "".join(f"- item {i}\n" for i in range(40))
+    region = live(TextDelta("Line\n\n" * 20 + items), TextDelta("- half"))
     rows = region.tail.split("\n")
     assert len(rows) == 10
     assert rows[-1] == " • half"
+
+
+def test_a_streaming_answer_is_no_taller_than_what_stands_above_it() -> None:
+    """Its rows double in a window of half the width, and must not leave it at the top."""
+    text = "".join(f"- item {i}\n" for i in range(40))
+    region = live(TextDelta(text))
+    assert region.tail.split("\n") == [" • item 37", " • item 38", " • item 39"]
 
 
 def test_a_block_that_cannot_be_rendered_does_not_end_the_session(

@@ -9,7 +9,7 @@ from prompt_toolkit.renderer import Renderer
 from midturn_cli.terminal.frame_budget import LARGEST, SMALLEST, FrameBudget
 from midturn_cli.terminal.frame_output import SYNC_BEGIN, SYNC_END
 from midturn_cli.terminal.layout import fit, input_rows_limit, region_rows
-from midturn_cli.terminal.resize import rows_above_cursor, terminal_rewraps
+from midturn_cli.terminal.resize import Rewrap, rows_above_cursor, terminal_rewrap
 from midturn_cli.ui_events import CommandOutput
 from midturn_core.events import (
     Notice,
@@ -202,22 +202,28 @@ def test_a_question_leaves_the_draft_less_room_and_the_region_is_half_the_screen
 
 
 def test_a_rewrapping_terminal_has_more_rows_after_it_gets_narrower() -> None:
-    assert rows_above_cursor([10, 80, 0], 5, 40) == 4
-    assert rows_above_cursor([81], 85, 40) == 5
+    assert rows_above_cursor([10, 80, 0, 20], 5, 40) == 4
+    assert rows_above_cursor([81, 100], 85, 40) == 5
+
+
+def test_a_cursor_at_the_end_of_a_full_row_stays_in_it() -> None:
+    assert rows_above_cursor([10, 83], 83, 83) == 1
+    assert rows_above_cursor([10, 0], 0, 83) == 1
+    assert rows_above_cursor([10, 20], 60, 40) == 1
 
 
 @pytest.mark.parametrize(
-    ("environ", "rewraps"),
+    ("environ", "rewrap"),
     [
-        ({"TERM": "xterm-256color"}, False),
-        ({"TERM": "xterm-256color", "TMUX": "x"}, True),
-        ({"TERM": "xterm-256color", "VTE_VERSION": "7000"}, True),
-        ({"TERM": "tmux-256color"}, True),
-        ({}, True),
+        ({"TERM": "xterm-256color"}, Rewrap.NEVER),
+        ({"TERM": "xterm-256color", "TMUX": "x"}, Rewrap.WRITTEN),
+        ({"TERM": "xterm-256color", "VTE_VERSION": "7000"}, Rewrap.SHOWN),
+        ({"TERM": "tmux-256color"}, Rewrap.SHOWN),
+        ({}, Rewrap.SHOWN),
     ],
 )
-def test_terminals_that_rewrap_are_known(environ: dict[str, str], rewraps: bool) -> None:
-    assert terminal_rewraps(environ) is rewraps
+def test_terminals_that_rewrap_are_known(environ: dict[str, str], rewrap: Rewrap) -> None:
+    assert terminal_rewrap(environ) is rewrap
 
 
 def test_the_frame_budget_follows_the_speed_of_the_terminal() -> None:
