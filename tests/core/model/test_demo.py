@@ -200,3 +200,4 @@ async def test_the_demo_says_which_pictures_it_got(tmp_path: Path) -> None:
     conversation.add_user_text("[Picture #1 shot.png 1280×720 65 B]", shot)
     [only] = await take_turn(model, conversation)
     assert "`shot.png`" in only and "beyond me" not in only
+    await model.close()
