@@ -254,6 +254,7 @@ class TerminalFrontEnd:
             call_later=lambda delay, callback: self._app.call_later(delay, callback),
             draft_empty=lambda: self._draft.empty,
             changed=lambda: self._writer.wake(),
+            repaint=lambda: self._app.invalidate(),
             closed=lambda: self._screen.focus_reason(False),
         )
 

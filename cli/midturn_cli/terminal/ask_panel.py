@@ -38,6 +38,8 @@ class PanelContext:
     draft_empty: Callable[[], bool]
     changed: Callable[[], None]
     """The panel looks different now."""
+    repaint: Callable[[], None]
+    """Paint once more, whether anything looks different or not."""
     closed: Callable[[], None]
     """The question is gone: the reason line, if open, has to close."""
 
@@ -69,6 +71,8 @@ class TerminalAskHandler:
         question = _Question(ask, asyncio.get_running_loop().create_future())
         self._question = question
         self._context.changed()
+        # Its event may have been painted already; only a paint from now on counts.
+        self._context.repaint()
         try:
             return await question.reply
         finally:

@@ -68,6 +68,17 @@ async def test_each_key_gives_its_answer_once_the_question_is_armed(
         assert terminal.session.acts == []
 
 
+async def test_a_question_whose_panel_is_painted_before_its_handler_runs_arms_all_the_same() -> None:
+    async with live_terminal(FakeSession(busy=True)) as terminal:
+        terminal.front.emit(AskRequested(question()))
+        await terminal.shows("ASK rm")
+        task = asyncio.create_task(terminal.front.ask_handler.resolve(question()))
+        await until(lambda: terminal.front.ask_handler.open)
+        await arm(terminal)
+        terminal.send("y")
+        assert await within_deadline(task) == AskReply(AskAnswer.ONCE)
+
+
 async def test_a_key_within_half_a_second_of_the_paint_goes_to_the_draft() -> None:
     async with asking() as (terminal, task):
         terminal.clock.now += 0.4
