@@ -52,7 +52,7 @@ class _QueueScreen:
     def _show(self) -> None:
         self._scheduled = False
         items = self._engine.queue.snapshot(self._engine.context_id)
-        self._engine.emit(QueueChanged(tuple(items)))
+        self._engine.emit(QueueChanged(tuple(items), self._engine.config.queue))
 
 
 class InteractiveSession:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from midturn_cli.render.theme import ThemeName
+from midturn_core.config import QueueConfig
 from midturn_core.events import Event
 from midturn_core.model.messages import ToolUseResult
 from midturn_core.queue.types import QueuedInput
@@ -20,6 +21,8 @@ class QueueChanged:
     """The waiting inputs of the main agent, in delivery order."""
 
     items: tuple[QueuedInput, ...]
+    settings: QueueConfig = QueueConfig()
+    """Decide when they are delivered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ from midturn_cli.ui_events import (
     UiEvent,
     UserEcho,
 )
+from midturn_core.config import QueueConfig
 from midturn_core.events import (
     AskAnswered,
     AskRequested,
@@ -157,6 +158,7 @@ class UiState:
     def __init__(self, *, expand_tabs: bool = True) -> None:
         self.status: StatusInfo | None = None
         self.queue: tuple[QueuedInput, ...] = ()
+        self.queue_settings = QueueConfig()
         self.barred: frozenset[str] = frozenset()
         """The uuids of what waits behind a command."""
         self.asks: tuple[Ask, ...] = ()
@@ -384,6 +386,7 @@ class UiState:
         match event:
             case QueueChanged():
                 self.queue = tuple(item for item in event.items if _is_main(item.context_id))
+                self.queue_settings = event.settings
                 self.barred = behind_command(self.queue)
                 # A line typed when idle passes through the queue too, but it did not wait there.
                 self._waited |= {item.uuid for item in self.queue if self.busy or item.held}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import assert_never
 
@@ -17,6 +16,7 @@ from midturn_cli.render.blocks import (
     PanelTitle,
 )
 from midturn_cli.render.cells import cell_width, cut, wrap_hard
+from midturn_cli.render.diff_rows import diff_rows
 from midturn_cli.render.theme import Theme
 from midturn_cli.render.words import duration, elapsed, panel_footer, panel_title, sign, what_if
 from midturn_core.events import CallPhase
@@ -35,7 +35,6 @@ MAX_OUTPUT_ROWS = 10
 RULE = "│ "
 EXPAND_HINT = " · /expand shows all"
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _TODO_SIGNS = {"completed": "[x]", "in_progress": "[>]"}
 
 
@@ -163,8 +162,7 @@ def detail_rows(
         case None:
             return []
         case DiffDetail():
-            rows = list(_diff_rows(detail, theme, width))
-            return _cut_rows(rows, max_rows, hint, theme)
+            return _cut_rows(diff_rows(detail, theme, width), max_rows, hint, theme)
         case OutputDetail():
             tail = detail.tail[-min(max_rows, MAX_OUTPUT_ROWS) :]
             above = detail.lines_total - len(tail)
@@ -180,35 +178,6 @@ def detail_rows(
             ]
         case _:
             assert_never(detail)
-
-
-def _diff_rows(detail: DiffDetail, theme: Theme, width: int) -> Iterator[Text]:
-    old = new = 0
-    in_hunk = False
-    for line in detail.unified.split("\n"):
-        if hunk := _HUNK.match(line):
-            if in_hunk:
-                yield Text("   ⋮", theme.dim)
-            old, new = int(hunk[1]), int(hunk[2])
-            in_hunk = True
-        elif not in_hunk or not line:
-            continue
-        elif line[0] == "+":
-            yield from _numbered(new, line, theme.added, width)
-            new += 1
-        elif line[0] == "-":
-            yield from _numbered(old, line, theme.removed, width)
-            old += 1
-        else:
-            yield from _numbered(new, line, theme.dim, width)
-            old, new = old + 1, new + 1
-
-
-def _numbered(number: int, line: str, style: str, width: int) -> Iterator[Text]:
-    mark = f"{number:>5} {line[0]} "
-    for row in wrap_hard(line[1:], width - len(mark)):
-        yield Text(f"{mark}{row}".rstrip(), style)
-        mark = " " * len(mark)
 
 
 def _cut_rows(rows: list[Text], max_rows: int, hint: str, theme: Theme) -> list[Text]:

@@ -9,8 +9,12 @@ from typing import Literal
 
 from rich.console import Console, RenderableType
 from rich.text import Text
+from rich.theme import Theme
 
 ColorSystem = Literal["standard", "256", "truecolor"]
+
+MARKDOWN_STYLES = Theme({"markdown.code": "bold cyan", "markdown.code_block": "cyan"})
+"""Code within a sentence without Rich's black background, which is a dark box on a light one."""
 
 _TRAILING = re.compile(
     # Blanks at the end of a row, bare or in a style that has no background and no line.
@@ -64,6 +68,7 @@ class Canvas:
             markup=False,
             highlight=False,
             emoji=False,
+            theme=MARKDOWN_STYLES,
         )
 
 

@@ -11,9 +11,11 @@ from midturn_cli.render.block_rows import Look, wrap_hard_lines
 from midturn_cli.render.call_rows import detail_rows, live_call_row, spinner
 from midturn_cli.render.cells import cell_width, cut
 from midturn_cli.render.clean import one_line
+from midturn_cli.render.diff_rows import fitting_diff_rows
 from midturn_cli.render.theme import Theme
-from midturn_cli.render.words import elapsed, waits_until
+from midturn_cli.render.words import Waiting, elapsed, waits_until
 from midturn_cli.ui_state import Activity, UiState
+from midturn_core.model.messages import DiffDetail
 from midturn_core.permission.ask import Ask
 from midturn_core.queue.attachments import attachments_note
 
@@ -96,7 +98,8 @@ def queue_rows(state: UiState, theme: Theme, width: int, max_rows: int) -> list[
     rows: list[Text] = []
     for item in state.queue[-MAX_QUEUE_ROWS:]:
         barred = item.uuid in state.barred
-        when = waits_until(item, state.calls, busy=state.busy, barred=barred)
+        waiting = Waiting(state.busy, barred, state.queue_settings)
+        when = waits_until(item, state.calls, waiting)
         if note := attachments_note(item):
             when = f"{note} · {when}"
         tag = f"{item.priority.name:<5} "
@@ -163,8 +166,12 @@ def _ask_body(ask: Ask, look: Look, width: int, room: int) -> list[Text]:
     inner = width - len(ASK_RULE)
     lines = wrap_hard_lines(ask.body.strip("\n"), inner) if ask.body.strip() else []
     body = [Text(line) for line in lines]
-    detail = detail_rows(ask.detail, look.theme, inner, max_rows=10_000)
-    for_detail = min(len(detail), max(room - len(body), room // 2)) if detail else 0
+    room_for_detail = max(room - len(body), room // 2)
+    if isinstance(ask.detail, DiffDetail):
+        detail = fitting_diff_rows(ask.detail, look.theme, inner, room_for_detail)
+    else:
+        detail = detail_rows(ask.detail, look.theme, inner, max_rows=10_000)
+    for_detail = min(len(detail), room_for_detail)
     shown = [
         *_both_ends(body, room - for_detail, look.theme),
         *_both_ends(detail, for_detail, look.theme),

@@ -31,6 +31,7 @@ from midturn_cli.render.blocks import (
 )
 from midturn_cli.render.clean import one_line
 from midturn_cli.render.words import (
+    Waiting,
     duration,
     panel_footer,
     panel_title,
@@ -113,12 +114,9 @@ class PlainPresenter:
         lines: list[str] = []
         for item in self._state.queue:
             if item.uuid not in self._queued and (self._state.busy or item.held):
-                when = waits_until(
-                    item,
-                    self._state.calls,
-                    busy=self._state.busy,
-                    barred=item.uuid in self._state.barred,
-                )
+                barred = item.uuid in self._state.barred
+                waiting = Waiting(self._state.busy, barred, self._state.queue_settings)
+                when = waits_until(item, self._state.calls, waiting)
                 note = attachments_note(item)
                 text = one_line(item.input_text) + (f" · {note}" if note else "")
                 lines.append(f"queued {item.priority.name} ({when}): {text}")

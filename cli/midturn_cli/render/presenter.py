@@ -197,7 +197,10 @@ class ScreenPresenter:
         look = self._look
         # Rows that double in a window of half the width must not be pushed off its top.
         most = min(MAX_TAIL_ROWS, max(self._rows_done, SMALLEST_TAIL))
-        return self._answer.tail(look.canvas, width, most, look.theme.code)
+        rows = self._answer.tail(look.canvas, width, most, look.theme.code)
+        begins = not self._answer_begun and self._last is not None
+        # The empty row that the first piece gets when it is final: the text must not jump then.
+        return ["", *rows][-most:] if begins and rows and rows[0].strip() else rows
 
     def _status_rows(self, width: int) -> list[Text]:
         if self._state.status is None:

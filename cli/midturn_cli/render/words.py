@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 from midturn_cli.render.blocks import LiveCall, PanelFooter, PanelTitle, TurnEndBlock
+from midturn_core.config import QueueConfig
 from midturn_core.dispatch.types import GateVerdict, SequentialCause
 from midturn_core.events import CallPhase, DeliveryPoint, TurnEndReason
 from midturn_core.model.messages import Outcome
@@ -146,26 +148,45 @@ def delivered(point: DeliveryPoint, step: int) -> str:
             assert_never(point)
 
 
-def waits_until(
-    item: QueuedInput, running: Sequence[LiveCall], *, busy: bool, barred: bool = False
-) -> str:
-    """When a queued input will be delivered (D1, D5), in words; ``barred``: behind a command."""
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What decides when a queued input is delivered, besides its tier."""
+
+    busy: bool
+    barred: bool = False
+    """It stands behind a command."""
+    settings: QueueConfig = QueueConfig()
+
+
+def waits_until(item: QueuedInput, running: Sequence[LiveCall], waiting: Waiting) -> str:
+    """When a queued input will be delivered (D1, D5), in words."""
+    settings = waiting.settings
     if item.held:
         return "held — Enter on an empty line sends it"
-    if not busy:
+    if _goes_by_hand(item, settings):
+        return "on /later run"
+    if not waiting.busy:
         return "goes next"
     if not item.is_prompt:
         return "after this turn"
     match item.priority:
         case QueuedInputPriority.NOW:
+            if not settings.now_hastens:
+                return "first after this step"
             blocking = next((call for call in running if _blocks_now(call)), None)
             return f"waits for {blocking.call.name} — Esc stops it" if blocking else "at once"
         case QueuedInputPriority.NEXT:
-            return "after the command before it" if barred else "after this step"
+            if waiting.barred:
+                return "after the command before it"
+            return "after this step" if settings.next_delivery == "step" else "when the turn ends"
         case QueuedInputPriority.LATER:
             return "after this turn"
         case _:
             assert_never(item.priority)
+
+
+def _goes_by_hand(item: QueuedInput, settings: QueueConfig) -> bool:
+    return item.priority is QueuedInputPriority.LATER and settings.later == "manual"
 
 
 def _blocks_now(call: LiveCall) -> bool:

@@ -28,6 +28,7 @@ from midturn_cli.ui_events import (
     UiEvent,
     UserEcho,
 )
+from midturn_core.config import QueueConfig
 from midturn_core.events import (
     AskAnswered,
     AskRequested,
@@ -586,6 +587,55 @@ def test_a_question_shows_the_change_it_is_about() -> None:
     )
     region = live(AskRequested(question))
     assert "11 - old" in region.ask and "11 + new" in region.ask
+
+
+def test_short_of_room_a_question_leaves_out_what_stays_and_shows_what_changes() -> None:
+    context = "".join(f" line {n}\n" for n in range(3))
+    unified = (
+        f"@@ -1,7 +1,7 @@\n{context}-old one\n+new one\n{context}"
+        f"@@ -20,7 +20,7 @@\n{context}-old two\n+new two\n{context}"
+    )
+    question = Ask(
+        "k", MAIN, "u", "Edit", "Edit: a.py", "a.py", "", detail=DiffDetail("a.py", unified, 2, 2)
+    )
+    shown = ""
+    for rows in range(12, 40):
+        shown = live(AskRequested(question), rows=rows).ask
+        assert "rows not shown" not in shown
+        for changed in ("4 - old one", "4 + new one", "23 - old two", "23 + new two"):
+            assert changed in shown
+    assert "⋮" in shown and "21   line 1" in shown
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (QueueConfig(), ["at once", "after this step", "after this turn"]),
+        (QueueConfig(now_hastens=False), ["first after this step", "after this step"]),
+        (QueueConfig(next_delivery="turn_end"), ["at once", "when the turn ends"]),
+        (QueueConfig(later="manual"), ["at once", "after this step", "on /later run"]),
+    ],
+)
+def test_queue_rows_say_what_the_configuration_makes_of_a_tier(
+    settings: QueueConfig, words: list[str]
+) -> None:
+    items = tuple(typed("x", priority) for priority in QueuedInputPriority)
+    rows = live(turn_started(), QueueChanged(items, settings)).queue.split("\n")
+    for row, when in zip(rows, words, strict=False):
+        assert row.endswith(f" · {when}")
+
+
+def test_an_answer_begins_as_far_below_what_is_before_it_as_it_stays() -> None:
+    region = live(CommandOutput("before"), TextDelta("the answer begins"))
+    assert region.tail == "\nthe answer begins"
+    assert live(TextDelta("the answer begins")).tail == "the answer begins"
+
+
+def test_code_in_a_sentence_has_no_dark_box() -> None:
+    subject, _ = presenter("truecolor")
+    subject.apply(TextDelta("run `ls` now"))
+    subject.apply(message_ended())
+    assert "\x1b[1;36mls\x1b[0m" in subject.take_committed(80)
 
 
 def test_the_status_row_drops_the_least_important_first_and_never_the_demo() -> None:

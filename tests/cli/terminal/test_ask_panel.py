@@ -68,7 +68,9 @@ async def test_each_key_gives_its_answer_once_the_question_is_armed(
         assert terminal.session.acts == []
 
 
-async def test_a_question_whose_panel_is_painted_before_its_handler_runs_arms_all_the_same() -> None:
+async def test_a_question_whose_panel_is_painted_before_its_handler_runs_arms_all_the_same() -> (
+    None
+):
     async with live_terminal(FakeSession(busy=True)) as terminal:
         terminal.front.emit(AskRequested(question()))
         await terminal.shows("ASK rm")
