@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST_WORKERS ?= 2
 
-.PHONY: help demo run test test-slow check format bench lock clean
+.PHONY: help demo run test test-slow check format bench screens lock clean
 
 help:
 	@echo "make demo       set up and open Midturn with the built-in demo model (no key, no network)"
@@ -16,6 +16,7 @@ help:
 	@echo "make check      ruff, ruff format, mypy, pyright, import-linter"
 	@echo "make format     let ruff rewrite what it can"
 	@echo "make bench      the benchmarks, as ratios within one run"
+	@echo "make screens    make the pictures in docs/screens anew, from the real program"
 	@echo "make lock       renew constraints.txt and constraints-dev.txt (needs uv)"
 
 $(VENV)/.runtime: constraints.txt pyproject.toml
@@ -57,6 +58,9 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; env -u PYTHONDONTWRITEBYTECODE $(BIN)/python $$script || exit 1; done
+
+screens: $(VENV)/.dev
+	$(BIN)/python docs/make_screens.py
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --group build -o constraints.txt pyproject.toml

@@ -1,0 +1,208 @@
+"""Makes the pictures in docs/screens from the real program (``make screens``).
+
+``midturn demo`` runs in a pseudo-terminal, in a folder made for it, and is driven by keys; the
+first frame that shows what a picture is about becomes an SVG file. Times in it are those of this
+machine: a second run differs in nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in ("cli", "core", "tools"))]
+
+from tests.support.live_midturn import GLYPH, LiveMidturn, Start, write_config  # noqa: E402
+from tests.support.midturn_process import midturn_environment  # noqa: E402
+from tests.support.terminal_svg import Theme, frames, to_svg  # noqa: E402
+
+TARGET = ROOT / "docs" / "screens"
+SIZES = ((80, 24), (60, 20), (140, 40))
+THEMES: tuple[Theme, ...] = ("dark", "light")
+FOLDER = "midturn-screens"
+"""In the folder for temporary files; always the same, since the greeting shows it."""
+FILES = {
+    "장보기.md": "# 장보기\n\n- 두부 한 모\n- 우유 한 병\n- 대파 두 단\n- 참기름\n",
+    "요리법.md": "# 된장찌개\n\n1. 두부를 썬다.\n2. 된장을 푼다.\n3. 끓인다.\n",
+    "notes/tofu.md": "두부 keeps for three days in fresh water.\n",
+}
+SLOW = 15
+"""Words per second at which an answer still streams when three lines have been typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The first frame that shows all of ``shows`` (patterns; ``^`` is the start of a row).
+
+    ``settled`` takes the last one instead: nothing moves any more in it.
+    """
+
+    name: str
+    title: str
+    shows: tuple[str, ...]
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One run of the program, and the pictures that it gives."""
+
+    pictures: tuple[Picture, ...]
+    play: Callable[[LiveMidturn], None]
+    config: str = ""
+
+
+def batch(live: LiveMidturn) -> None:
+    live.enter("read 장보기.md and 요리법.md and find 두부 in .")
+    live.see_anywhere("calls? succeeded|call\\(s\\) succeeded")
+    live.see_idle()
+
+
+def edit(live: LiveMidturn) -> None:
+    live.enter("edit 장보기.md: 우유 한 병 -> 두유 두 병")
+    live.see("y once")
+    live.send("y")
+    live.see_anywhere("call\\(s\\) succeeded")
+    live.see_idle()
+
+
+def queue(live: LiveMidturn) -> None:
+    live.enter(f"rate {SLOW}")
+    live.see("From now on")
+    live.see_idle()
+    live.enter("count to 60")
+    live.see("line 00001")
+    live.enter("두부 조림도 찾아 줘")
+    live.enter_as("LATER", "run ls notes")
+    live.enter_as("NOW", "쓴 것만 요약해 줘")
+    live.type("그리고 ")
+    live.see("line 00030")
+    live.key("ctrl-u")
+    live.key("esc")
+    live.see_anywhere("Cancelled")
+
+
+SCENES = (
+    Scene(
+        (
+            Picture(
+                "batch",
+                "Three calls of one response run together; their panel says what that saved",
+                ("Parallel Tool Execution", "saved"),
+                settled=True,
+            ),
+        ),
+        batch,
+        "[parallel]\nenabled = true\n",
+    ),
+    Scene(
+        (
+            Picture("question", "A question about an edit, with the change", ("y once",)),
+            Picture(
+                "diff", "The change of a file, as it was made", ("4 \\+ - 두유",), settled=True
+            ),
+        ),
+        edit,
+    ),
+    Scene(
+        (
+            Picture(
+                "queue",
+                "Three lines wait, each in its tier, while an answer streams",
+                ("^NOW ", "^NEXT ", "^LATER ", "그리고", "line 00025"),
+            ),
+        ),
+        queue,
+        "[queue]\nnow_hastens = false\n",
+    ),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", metavar="NAME", help="one picture, such as queue")
+    parser.add_argument("--target", type=Path, default=TARGET, help="folder for the files")
+    arguments = parser.parse_args()
+    arguments.target.mkdir(exist_ok=True)
+    for path, svg in pictures(arguments.only):
+        (arguments.target / path).write_text(svg, encoding="utf-8")
+        print(path)
+
+
+def pictures(only: str | None = None) -> Iterator[tuple[str, str]]:
+    """The name and the content of every file."""
+    for size in SIZES:
+        for theme in THEMES:
+            for scene in SCENES:
+                if only is None or only in (picture.name for picture in scene.pictures):
+                    yield from pictures_of(scene, theme, size)
+
+
+def pictures_of(scene: Scene, theme: Theme, size: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    data = played(scene, theme, size)
+    for picture in scene.pictures:
+        name = f"{picture.name}-{size[0]}x{size[1]}-{theme}.svg"
+        yield name, picture_of(picture, data, theme, size)
+
+
+def played(scene: Scene, theme: Theme, size: tuple[int, int]) -> bytes:
+    """Everything that the program wrote while a scene was played."""
+    with prepared_folder() as workspace:
+        write_config(f'[ui]\ntheme = "{theme}"\n{scene.config}')
+        start = Start(("demo",), cols=size[0], rows=size[1])
+        with LiveMidturn(workspace, start, midturn_environment()) as live:
+            live.see(GLYPH)
+            scene.play(live)
+            return bytes(live.log.data)
+
+
+def picture_of(picture: Picture, data: bytes, theme: Theme, size: tuple[int, int]) -> str:
+    """
+    Raises:
+        LookupError: no frame shows it.
+    """
+    svg = ""
+    for screen in frames(data, *size):
+        text = "\n".join(screen.screen_text())
+        if all(re.search(pattern, text, re.MULTILINE) for pattern in picture.shows):
+            if not picture.settled:
+                return to_svg(screen, theme, picture.title)
+            svg = to_svg(screen, theme, picture.title)
+    if not svg:
+        raise LookupError(f"no frame of {size} shows {picture.shows}")
+    return svg
+
+
+@contextmanager
+def prepared_folder() -> Generator[Path]:
+    """A folder with a few files, and a home of its own for the program."""
+    before = dict(os.environ)
+    folder = Path(tempfile.gettempdir(), FOLDER)
+    folder.mkdir(mode=0o700)
+    try:
+        with tempfile.TemporaryDirectory() as home:
+            kept = {n: v for n, v in before.items() if n in ("PATH", "LANG", "LC_ALL")}
+            os.environ.clear()
+            os.environ.update(kept, HOME=home, XDG_CONFIG_HOME=home, XDG_STATE_HOME=home)
+            for name, content in FILES.items():
+                path = folder / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(content, encoding="utf-8")
+            yield folder
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
