@@ -140,6 +140,8 @@ class FrameApplication(Application[int]):
         self._kept_back = ""
         """Committed text that waits until the size is stable."""
         self._resize: ResizeDebounce | None = None
+        # A key is echoed at once, not when the loop has nothing else to do.
+        self.max_render_postpone_time = 0
         self.ttimeoutlen = ESCAPE_SECONDS
         self.on_key_handled: Callable[[], None] = lambda: None
         """Called after each key, once it is not the possible start of a longer one."""

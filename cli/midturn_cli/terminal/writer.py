@@ -1,4 +1,7 @@
-"""The only writer: events in, frames out, at most twenty a second, nothing while idle."""
+"""The only writer: events in, frames out, at most twenty a second, nothing while idle.
+
+More often only while there is more text than a frame may carry.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from midturn_cli.ui_events import ClipboardText, UiEvent
 
 FRAME_SECONDS = 1 / 20
+PAUSE_SHARE = 0.6
+"""The pause while text is left over, in multiples of what the frame before took."""
+SHORTEST_PAUSE = 1 / 100
 TICK_SECONDS = 1 / 10
 """The pace of spinners."""
 
@@ -93,6 +99,7 @@ class Writer:
         self._region: LiveRegion | None = None
         self._presenter: Presenter | None = None
         self._backlog = False
+        self._last_frame_seconds = 0.0
         self._told: set[str] = set()
         self._clipboard: str | None = None
         self._plain: list[str] = []
@@ -130,7 +137,7 @@ class Writer:
             await self._wait(presenter)
             self._wake.clear()
             self._turn(presenter)
-            await asyncio.sleep(FRAME_SECONDS)
+            await asyncio.sleep(self._pause())
 
     def flush(self) -> None:
         """Commit all that is final, without a budget: the session ends."""
@@ -142,6 +149,12 @@ class Writer:
         while self._has_committed(presenter) and self._commit(presenter, budget=None):
             pass
         self._target.finish()
+
+    def _pause(self) -> float:
+        if not self._backlog:
+            return FRAME_SECONDS
+        pause = max(PAUSE_SHARE * self._last_frame_seconds, SHORTEST_PAUSE)
+        return min(pause, FRAME_SECONDS)
 
     async def _wait(self, presenter: Presenter) -> None:
         timeout = TICK_SECONDS if self._animated(presenter) else None
@@ -242,8 +255,10 @@ class Writer:
             self._tell(f"A block could not be drawn ({describe(error)}).")
         if not plain and not text:
             return False
-        self._target.commit(plain + text)
-        self._budget.record(len(text), time.perf_counter() - started)
+        writing = self._target.commit(plain + text)
+        seconds = time.perf_counter() - started
+        self._budget.record(len(text), seconds - writing, writing)
+        self._last_frame_seconds = seconds
         return True
 
     def _has_committed(self, presenter: Presenter) -> bool:

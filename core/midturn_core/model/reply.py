@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from enum import Enum
@@ -48,6 +49,10 @@ from midturn_core.model.messages import (
 
 RESTART_PAUSES = (1.0, 3.0)
 """Seconds before each new start of a message whose stream failed; then the turn fails."""
+
+
+SLICE_SECONDS = 0.002
+"""How long events that have arrived together are taken before others have a turn: keys wait."""
 
 
 class Cut(Enum):
@@ -145,8 +150,12 @@ class ReplyReader:
 
     async def _consume(self, model: ModelClient, request: ModelRequest, draft: _Draft) -> None:
         async with contextlib.aclosing(model.stream(request)) as events:
+            resumed = time.perf_counter()
             async for event in events:
                 self._take(event, draft)
+                if time.perf_counter() - resumed > SLICE_SECONDS:
+                    await asyncio.sleep(0)
+                    resumed = time.perf_counter()
 
     def _take(self, event: ModelEvent, draft: _Draft) -> None:
         match event:

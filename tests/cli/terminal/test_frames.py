@@ -6,7 +6,7 @@ import pytest
 from prompt_toolkit.application import Application
 from prompt_toolkit.renderer import Renderer
 
-from midturn_cli.terminal.frame_budget import LARGEST, SMALLEST, FrameBudget
+from midturn_cli.terminal.frame_budget import COMPUTING_SECONDS, LARGEST, SMALLEST, FrameBudget
 from midturn_cli.terminal.frame_output import SYNC_BEGIN, SYNC_END
 from midturn_cli.terminal.layout import fit, input_rows_limit, region_rows
 from midturn_cli.terminal.resize import Rewrap, rows_above_cursor, terminal_rewrap
@@ -228,10 +228,16 @@ def test_terminals_that_rewrap_are_known(environ: dict[str, str], rewrap: Rewrap
 
 def test_the_frame_budget_follows_the_speed_of_the_terminal() -> None:
     budget = FrameBudget()
-    budget.record(10_000, 1.0)
+    budget.record(10_000, computing=0.0, writing=1.0)
     assert budget.chars == 400
-    budget.record(10, 1.0)
+    budget.record(10, computing=0.0, writing=1.0)
     assert budget.chars == SMALLEST
     for _ in range(40):
-        budget.record(10, 0.001)
+        budget.record(10, computing=0.001, writing=0.001)
     assert budget.chars == LARGEST
+
+
+def test_the_frame_budget_follows_the_time_that_rendering_takes() -> None:
+    budget = FrameBudget()
+    budget.record(10_000, computing=10 * COMPUTING_SECONDS, writing=0.0)
+    assert budget.chars == 1000
