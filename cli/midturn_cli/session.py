@@ -25,12 +25,13 @@ from midturn_core.errors import SessionError
 from midturn_core.events import Notice, NoticeLevel
 from midturn_core.model.messages import AssistantMessage, ImageBlock, TextBlock, UserMessage
 from midturn_core.queue.events import QueueEvent
+from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY
 from midturn_core.queue.types import QueuedInputPriority
 from midturn_core.version import VERSION
 
 DEMO_HINTS = (
-    "A script answers, no model. Say: tour · read README.md and find TODO · count to 60",
-    "Type while it works: Enter steers, Tab picks NOW or LATER. /help shows the rest.",
+    "A script, no model. Say: tour · read README.md and find TODO · count to 60",
+    "Type meanwhile: Enter steers, Tab picks NOW or LATER. /help tells the rest.",
 )
 REPLAYED_MESSAGES = 20
 """Messages of a resumed session that are shown again."""
@@ -171,7 +172,12 @@ def replayed(engine: Engine, most: int) -> list[UiEvent]:
                     events.append(AnswerReplayed(message.text))
             case UserMessage(blocks):
                 texts = [block.text for block in blocks if isinstance(block, TextBlock)]
-                events += [PromptReplayed(engine.reminders.unwrap(text)) for text in texts]
+                events += [
+                    PromptReplayed(engine.reminders.unwrap(text))
+                    for text in texts
+                    # Our own notes to the model are nothing that the user said.
+                    if engine.reminders.key_of(text) in ("", MID_TURN_INJECTION_KEY)
+                ]
     if len(messages) > most:
         events.insert(0, Notice(NoticeLevel.INFO, f"{len(messages) - most} older messages"))
     return events
