@@ -57,8 +57,12 @@ def share_height(wanted: Heights, max_rows: int) -> Heights:
 
 
 def tool_rows(state: UiState, theme: Theme, width: int, now: float) -> list[Text]:
-    """Running calls in start order, ``!`` lines, and what the model is doing."""
-    rows = [live_call_row(call, theme, width, now) for call in state.calls]
+    """Running calls in start order, ``!`` lines, and what the model is doing.
+
+    The call that the question below is about is shown there.
+    """
+    asked = state.asks[0].tool_use_id if state.asks else ""
+    rows = [live_call_row(call, theme, width, now) for call in state.calls if call.id != asked]
     for line in state.shell_lines:
         time = elapsed(now - line.started)
         command = cut(line.command, width - len(time) - 6)

@@ -480,6 +480,20 @@ def test_running_calls_spin_and_show_time_and_progress() -> None:
     ]
 
 
+def test_the_call_that_a_question_is_about_has_no_row_of_its_own() -> None:
+    subject, clock = presenter()
+    question = ask()
+    for event in (
+        batch_started(2),
+        *(call_started(i, 2) for i in range(2)),
+        AskRequested(question),
+    ):
+        subject.apply(event)
+    rows = subject.live(80, 20, clock.now).tools.split("\n")
+    assert question.tool_use_id in ("use-0", "use-1")
+    assert len(rows) == 1
+
+
 def test_a_spinner_changes_at_least_four_times_a_second_in_one_cell() -> None:
     subject, _ = presenter()
     subject.apply(StepStarted(1))
