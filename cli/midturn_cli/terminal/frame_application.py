@@ -25,6 +25,8 @@ from midturn_cli.terminal.frame_output import FrameOutput
 from midturn_cli.terminal.modes import TerminalModes
 from midturn_cli.terminal.resize import ResizeDebounce, Rewrap, rows_above_cursor
 
+LONGEST_POSTPONE = 0.002
+"""How long a key waits to be painted for the loop to have nothing else to do."""
 ESCAPE_SECONDS = 0.05
 """How long a lone Esc waits for the rest of a sequence."""
 KEY_SEQUENCE_SECONDS = 1.0
@@ -140,8 +142,7 @@ class FrameApplication(Application[int]):
         self._kept_back = ""
         """Committed text that waits until the size is stable."""
         self._resize: ResizeDebounce | None = None
-        # A key is echoed at once, not when the loop has nothing else to do.
-        self.max_render_postpone_time = 0
+        self.max_render_postpone_time = LONGEST_POSTPONE
         self.ttimeoutlen = ESCAPE_SECONDS
         self.on_key_handled: Callable[[], None] = lambda: None
         """Called after each key, once it is not the possible start of a longer one."""
@@ -181,13 +182,13 @@ class FrameApplication(Application[int]):
             return
         before = self.frame_renderer.state()
         text = self._kept_back
-        with self.frame_output.frame(wraps=True) as frame:
+        with self.frame_output.frame(wraps=True) as drop:
             self.renderer.erase()
             self._write_kept_back()
             self._redraw()
             if self.is_running and self.size != size:
                 # It changed while this frame was made; nothing of it has been sent yet.
-                frame.drop()
+                drop()
                 self.frame_renderer.restore(before)
                 self._kept_back = text
                 self._on_resize()
@@ -198,7 +199,7 @@ class FrameApplication(Application[int]):
             self.commit("")
 
     def _write_kept_back(self) -> None:
-        self.frame_output.write_raw(self._kept_back.replace("\n", "\r\n"))
+        self.frame_output.write_text(self._kept_back)
         self._kept_back = ""
 
     def repaint_screen(self, transcript: str) -> None:
@@ -206,7 +207,7 @@ class FrameApplication(Application[int]):
         with self.frame_output.frame(wraps=True):
             self.frame_output.erase_screen()
             self.renderer.reset()
-            self.frame_output.write_raw(transcript.replace("\n", "\r\n"))
+            self.frame_output.write_text(transcript)
             self._redraw()
 
     @contextmanager
@@ -228,7 +229,7 @@ class FrameApplication(Application[int]):
         with self.frame_output.frame(wraps=True):
             self.renderer.reset()
             self._update_paintable()
-            self.frame_output.write_raw("\r")
+            self.frame_output.write_text("\r")
             self._modes.take()
             if self.may_paint():
                 self._write_kept_back()
@@ -242,11 +243,11 @@ class FrameApplication(Application[int]):
             return
         before = self.frame_renderer.state()
         screen = self.renderer.last_rendered_screen
-        with self.frame_output.frame() as frame:
+        with self.frame_output.frame() as drop:
             super()._redraw()
             if rows := self.frame_renderer.shortened_rows(screen):
                 # What was erased at the end of a row would still count in its length.
-                frame.drop()
+                drop()
                 self.frame_renderer.restore(before)
                 self.frame_renderer.forget_rows(rows)
                 super()._redraw()

@@ -6,13 +6,14 @@ import os
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from typing import TextIO
 
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.flush_stdout import flush_stdout
 from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import DEFAULT_ATTRS, Attrs
 
 from midturn_cli.terminal.osc52 import osc52
 
@@ -44,18 +45,6 @@ def color_depth(environ: Mapping[str, str]) -> ColorDepth:
     return ColorDepth.DEPTH_8_BIT
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What is being collected for one write."""
-
-    pending: list[str]
-    start: int
-
-    def drop(self) -> None:
-        """Forget what this frame has collected so far."""
-        del self.pending[self.start :]
-
-
 class FrameOutput(Vt100_Output):
     """Collects what is written and sends it at ``flush``, as one synchronized update.
 
@@ -69,6 +58,8 @@ class FrameOutput(Vt100_Output):
         self._pending: list[str] = []
         self._open_frames = 0
         self._wraps = False
+        self._plain = False
+        """No colour or style is on."""
         self._bracketed_paste = False
         self._lost = False
         self.on_lost: Callable[[], None] = lambda: None
@@ -92,8 +83,10 @@ class FrameOutput(Vt100_Output):
         self.flush()
 
     @contextmanager
-    def frame(self, *, wraps: bool = False) -> Generator[Frame]:
+    def frame(self, *, wraps: bool = False) -> Generator[Callable[[], None]]:
         """Hold everything back until the outermost frame ends.
+
+        Call what it yields to forget what this frame has collected so far.
 
         ``wraps`` is for frames that paint the whole region: rows that are too long then break. A
         terminal that has become narrower, but has not told so yet, would break them anyway: so
@@ -103,11 +96,37 @@ class FrameOutput(Vt100_Output):
         self._wraps = wraps or wrapped_before
         self._open_frames += 1
         try:
-            yield Frame(self._pending, len(self._pending))
+            yield partial(self._drop, len(self._pending))
         finally:
             self._open_frames -= 1
             self._wraps = wrapped_before
             self.flush()
+
+    def _drop(self, start: int) -> None:
+        del self._pending[start:]
+        self._plain = False
+
+    def write_text(self, text: str) -> None:
+        """Write ANSI text, which may leave any colour on."""
+        self.write_raw(text.replace("\n", "\r\n"))
+        self._plain = False
+
+    def reset_attributes(self) -> None:
+        if not self._plain:
+            self._plain = True
+            super().reset_attributes()
+
+    def set_attributes(self, attrs: Attrs, color_depth: ColorDepth) -> None:
+        plain = attrs == DEFAULT_ATTRS
+        if not (plain and self._plain):
+            super().set_attributes(attrs, color_depth)
+        self._plain = plain
+
+    def show_cursor(self) -> None:
+        """Whether it blinks is up to its owner."""
+        if not self._cursor_visible:
+            self._cursor_visible = True
+            self.write_raw("\x1b[?25h")
 
     def flush(self) -> None:
         if self._open_frames or not self._pending:
