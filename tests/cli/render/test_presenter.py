@@ -483,11 +483,12 @@ def test_running_calls_spin_and_show_time_and_progress() -> None:
 def test_the_call_that_a_question_is_about_has_no_row_of_its_own() -> None:
     subject, clock = presenter()
     question = ask()
-    for event in (
+    events: list[UiEvent] = [
         batch_started(2),
         *(call_started(i, 2) for i in range(2)),
         AskRequested(question),
-    ):
+    ]
+    for event in events:
         subject.apply(event)
     rows = subject.live(80, 20, clock.now).tools.split("\n")
     assert question.tool_use_id in ("use-0", "use-1")
