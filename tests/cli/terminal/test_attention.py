@@ -54,7 +54,7 @@ def failed(error: str) -> TurnEnded:
     return turn_ended(TurnEndReason.FAILED, error=error)
 
 
-def osc9(workspace: Path = Path("/work/folder")) -> TerminalSetup:
+def osc9(workspace: Path = Path("/srv/folder")) -> TerminalSetup:
     return TerminalSetup(workspace=workspace, notify=NotifyOptions("osc9"))
 
 
