@@ -7,12 +7,10 @@ to render. This module does not import Rich: it is needed before the first paint
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, assert_never
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
 
 from midturn_cli.render.blocks import (
-    AnswerEnd,
-    AnswerText,
     Block,
     EchoBlock,
     LiveCall,
@@ -21,18 +19,13 @@ from midturn_cli.render.blocks import (
     PromptBlock,
     RemarkBlock,
     ShellBlock,
-    ThoughtBlock,
 )
 from midturn_cli.render.clean import (
-    StreamCleaner,
-    clean,
     one_line,
     reveal_line,
 )
 from midturn_cli.render.event_blocks import (
     cleaned_ask,
-    compaction_block,
-    cut_remark,
     expanded_block,
     greeting_block,
     readable,
@@ -40,6 +33,7 @@ from midturn_cli.render.event_blocks import (
     turn_end_block,
 )
 from midturn_cli.render.open_batches import OpenBatches
+from midturn_cli.render.open_message import Activity, OpenMessage
 from midturn_cli.render.words import delivered, receipt
 from midturn_cli.ui_events import (
     AnswerReplayed,
@@ -72,7 +66,6 @@ from midturn_core.events import (
     MessageEnded,
     MessageSuperseded,
     Notice,
-    NoticeLevel,
     RetryWaiting,
     StepStarted,
     TextDelta,
@@ -92,22 +85,7 @@ from midturn_core.permission.ask import Ask
 from midturn_core.queue.manager import behind_command
 from midturn_core.queue.types import QueuedInput
 
-THOUGHT_SHOWN = 500
-"""Characters of the newest thinking that are kept for the live region."""
-
-ActivityKind = Literal["waiting", "thinking", "writing", "retrying", "compacting"]
-
 _TurnEvent: TypeAlias = TurnStarted | StepStarted | InputsDelivered | TurnEnded
-_MessageEvent: TypeAlias = (
-    TextDelta
-    | ThinkingDelta
-    | ToolUseAnnounced
-    | MessageEnded
-    | MessageSuperseded
-    | RetryWaiting
-    | CompactionStarted
-    | CompactionFinished
-)
 _CallEvent: TypeAlias = (
     BatchStarted
     | ToolUseStarted
@@ -132,17 +110,6 @@ _CommandEvent: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
-class Activity:
-    """What the model's side is doing while nothing else moves. Times are monotonic seconds."""
-
-    kind: ActivityKind
-    since: float
-    text: str = ""
-    """The newest thinking, the tool being written, or why the request is sent again."""
-    until: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ShellLine:
     id: str
     command: str
@@ -163,17 +130,23 @@ class UiState:
         """The uuids of what waits behind a command."""
         self.asks: tuple[Ask, ...] = ()
         """Open questions, cleaned, oldest first; the first is on screen."""
-        self.activity: Activity | None = None
         self.shell_lines: tuple[ShellLine, ...] = ()
         self.busy = False
         """A turn of the main agent runs."""
-        self.answer_open = False
         self._batches = OpenBatches()
-        self._expand_tabs = expand_tabs
-        self._cleaner = StreamCleaner(expand_tabs=expand_tabs)
-        self._message_shown = False
+        self._message = OpenMessage(expand_tabs=expand_tabs)
         self._waited: set[str] = set()
         self._echoed: set[str] = set()
+
+    @property
+    def activity(self) -> Activity | None:
+        """What the model's side is doing."""
+        return self._message.activity
+
+    @property
+    def answer_open(self) -> bool:
+        """Text of an answer has come, and more of it may."""
+        return self._message.answer_open
 
     @property
     def calls(self) -> tuple[LiveCall, ...]:
@@ -215,17 +188,18 @@ class UiState:
                 | BatchFinished()
             ):
                 return self._call(event, now)
+            case MessageSuperseded():
+                return [*self._batches.abandon(), *self._message.apply(event, now)]
             case (
                 TextDelta()
                 | ThinkingDelta()
                 | ToolUseAnnounced()
                 | MessageEnded()
-                | MessageSuperseded()
                 | RetryWaiting()
                 | CompactionStarted()
                 | CompactionFinished()
             ):
-                return self._message(event, now)
+                return self._message.apply(event, now)
             case _:
                 return self._command(event, now)
 
@@ -238,11 +212,10 @@ class UiState:
                 self._echoed.clear()
                 return self._prompts(event.inputs, "")
             case StepStarted():
-                self.activity = Activity("waiting", now)
-                self._message_shown = False
+                self._message.wait(now)
                 return []
             case InputsDelivered():
-                ended = self._end_message(now)
+                ended = self._message.end(now)
                 return [*ended, *self._prompts(event.inputs, delivered(event.point, event.step))]
             case TurnEnded():
                 return self._end_turn(event, now) if _is_main(event.context_id) else []
@@ -250,8 +223,8 @@ class UiState:
                 assert_never(event)
 
     def _end_turn(self, event: TurnEnded, now: float) -> list[Block]:
-        blocks = [*self._end_message(now), *self._batches.abandon()]
-        self.activity = None
+        blocks = [*self._message.end(now), *self._batches.abandon()]
+        self._message.rest()
         self.busy = False
         self.asks = ()
         self._waited &= {item.uuid for item in self.queue}
@@ -271,88 +244,11 @@ class UiState:
             blocks.append(PromptBlock(readable(item.input_text), tier, point))
         return blocks
 
-    def _message(self, event: _MessageEvent, now: float) -> list[Block]:
-        match event:
-            case TextDelta():
-                return self._text(event.text, now)
-            case ThinkingDelta():
-                return self._think(event.text, now)
-            case ToolUseAnnounced():
-                ended = self._end_message(now)
-                self.activity = Activity("writing", now, one_line(event.name))
-                return ended
-            case MessageEnded():
-                ended = self._end_message(now)
-                self.activity = None
-                return [*ended, *cut_remark(event, shown=self._message_shown)]
-            case MessageSuperseded():
-                return self._supersede(event, now)
-            case RetryWaiting():
-                reason = _inner_sentence(event.reason)
-                self.activity = Activity("retrying", now, reason, now + event.delay)
-                again = f"trying again in {event.delay:.0f} s ({event.attempt}/{event.attempts})"
-                return [NoticeBlock(NoticeLevel.WARNING, f"The request failed: {reason}; {again}")]
-            case CompactionStarted():
-                self.activity = Activity("compacting", now)
-                return self._close_answer()
-            case CompactionFinished():
-                self.activity = None
-                return [compaction_block(event)]
-            case _:
-                assert_never(event)
-
-    def _text(self, text: str, now: float) -> list[Block]:
-        thought = self._end_thinking(now)
-        self.activity = None
-        self.answer_open = True
-        self._message_shown = True
-        shown = self._cleaner.feed(text)
-        return [*thought, AnswerText(shown)] if shown else thought
-
-    def _think(self, text: str, now: float) -> list[Block]:
-        ended = self._close_answer()
-        before = self.activity
-        if before is None or before.kind != "thinking":
-            before = Activity("thinking", now)
-        newest = (before.text + clean(text))[-THOUGHT_SHOWN:]
-        self.activity = replace(before, text=newest)
-        return ended
-
-    def _end_thinking(self, now: float) -> list[Block]:
-        if self.activity is None or self.activity.kind != "thinking":
-            return []
-        seconds = now - self.activity.since
-        self.activity = None
-        self._message_shown = True
-        return [ThoughtBlock(seconds)]
-
-    def _close_answer(self) -> list[Block]:
-        if not self.answer_open:
-            return []
-        self.answer_open = False
-        rest = self._cleaner.end()
-        return [AnswerText(rest), AnswerEnd()] if rest else [AnswerEnd()]
-
-    def _end_message(self, now: float) -> list[Block]:
-        return [*self._end_thinking(now), *self._close_answer()]
-
-    def _supersede(self, event: MessageSuperseded, now: float) -> list[Block]:
-        shown = self._message_shown
-        blocks = [*self._end_message(now), *self._batches.abandon()]
-        reason = _inner_sentence(event.reason)
-        if shown or blocks:
-            blocks.append(RemarkBlock(f"↑ superseded, it no longer counts ({reason})"))
-        else:
-            blocks.append(RemarkBlock(f"The answer broke off ({reason})"))
-        self.activity = Activity("waiting", now)
-        self._message_shown = False
-        return blocks
-
     def _call(self, event: _CallEvent, now: float) -> list[Block]:
         match event:
             case BatchStarted():
-                ended = self._end_message(now)
-                self.activity = None
+                ended = self._message.end(now)
+                self._message.rest()
                 self._batches.begin(event)
                 return ended
             case ToolUseStarted():
@@ -421,19 +317,13 @@ class UiState:
                 self.status = event.status
                 return [greeting_block(event)]
             case AnswerReplayed():
-                text = clean(event.text, expand_tabs=self._expand_tabs)
-                return [*self._close_answer(), AnswerText(text), AnswerEnd()]
+                return self._message.replayed(event.text)
             case ResultExpanded():
                 return [expanded_block(event)]
             case PromptReplayed():
                 return [PromptBlock(readable(event.text))]
             case _:
                 assert_never(event)
-
-
-def _inner_sentence(text: str) -> str:
-    """A reason as part of a longer sentence: on one line, without its full stop."""
-    return one_line(text, line_end=" ").removesuffix(".")
 
 
 def _is_main(context_id: AgentRuntimeId) -> bool:

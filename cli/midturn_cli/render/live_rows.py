@@ -12,9 +12,10 @@ from midturn_cli.render.call_rows import detail_rows, live_call_row, spinner
 from midturn_cli.render.cells import cell_width, cut
 from midturn_cli.render.clean import one_line
 from midturn_cli.render.diff_rows import fitting_diff_rows
+from midturn_cli.render.open_message import Activity
 from midturn_cli.render.theme import Theme
 from midturn_cli.render.words import Waiting, elapsed, waits_until
-from midturn_cli.ui_state import Activity, UiState
+from midturn_cli.ui_state import UiState
 from midturn_core.model.messages import DiffDetail
 from midturn_core.permission.ask import Ask
 from midturn_core.queue.attachments import attachments_note
