@@ -54,6 +54,8 @@ class Start:
     cols: int = 100
     rows: int = 40
     command: Sequence[str] = COMMAND
+    read_rate: int | None = None
+    """Bytes per second that the terminal takes; None for no limit."""
 
 
 class LiveMidturn(PtySession):
@@ -72,6 +74,7 @@ class LiveMidturn(PtySession):
             rows=start.rows,
             env=dict(environ),
             cwd=str(workspace),
+            read_rate=start.read_rate,
         )
 
     def type(self, text: str) -> None:

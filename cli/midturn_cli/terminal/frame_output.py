@@ -122,6 +122,11 @@ class FrameOutput(Vt100_Output):
             super().set_attributes(attrs, color_depth)
         self._plain = plain
 
+    def cursor_backward(self, amount: int) -> None:
+        """Never by a backspace: a control character in the output is always foreign."""
+        if amount:
+            self.write_raw(f"\x1b[{amount}D")
+
     def show_cursor(self) -> None:
         """Whether it blinks is up to its owner."""
         if not self._cursor_visible:

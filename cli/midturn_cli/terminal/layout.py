@@ -27,6 +27,7 @@ from prompt_toolkit.widgets import SearchToolbar
 
 from midturn_cli.terminal.completion_menu import MENU_ROWS, cut_to_width, menu_fragments
 from midturn_cli.terminal.draft import TIER_MEANINGS, Draft
+from midturn_cli.terminal.hidden_letters import HiddenLetters
 
 if TYPE_CHECKING:
     from midturn_cli.ports import LiveRegion
@@ -145,7 +146,9 @@ def build_region(model: RegionModel) -> Region:
     search = SearchToolbar()
     input_window = _input_window(model, search)
     reason_window = Window(
-        BufferControl(model.reason, input_processors=[BeforeInput("reason: ", "class:hint")]),
+        BufferControl(
+            model.reason, input_processors=[HiddenLetters(), BeforeInput("reason: ", "class:hint")]
+        ),
         height=1,
         dont_extend_height=True,
     )
@@ -180,7 +183,7 @@ def _ansi_part(model: RegionModel, part: str) -> ConditionalContainer:
 def _input_window(model: RegionModel, search: SearchToolbar) -> Window:
     control = BufferControl(
         model.draft.buffer,
-        input_processors=[BeforeInput(lambda: _prefix(model))],
+        input_processors=[HiddenLetters(), BeforeInput(lambda: _prefix(model))],
         search_buffer_control=search.control,
         preview_search=True,
     )

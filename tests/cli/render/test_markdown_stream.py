@@ -109,7 +109,7 @@ DESCRIPTIONS = descriptions()
 
 
 def test_there_are_enough_package_descriptions() -> None:
-    assert len(DESCRIPTIONS) >= 20
+    assert len(DESCRIPTIONS) >= 50
 
 
 @pytest.mark.parametrize(("name", "text"), DESCRIPTIONS, ids=[name for name, _ in DESCRIPTIONS])

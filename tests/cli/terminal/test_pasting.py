@@ -147,3 +147,10 @@ def test_a_burst_is_judged_by_how_it_ends() -> None:
 
 def test_an_unknown_placeholder_stays_as_it_is() -> None:
     assert PasteShelf().expand("[Pasted #9 30 lines]") == "[Pasted #9 30 lines]"
+
+
+async def test_letters_that_a_terminal_would_hide_or_obey_are_shown_as_dots() -> None:
+    async with live_terminal() as terminal:
+        terminal.send(bracketed("safe\u202egpj.exe\u200b!"))
+        await terminal.shows("› safe·gpj.exe·!")
+        await terminal.draft_is("safe\u202egpj.exe\u200b!")
