@@ -849,3 +849,14 @@ def test_without_colours_everything_can_still_be_read() -> None:
         colored.apply(event)
         plain.apply(event)
     assert without_sgr(colored.take_committed(80)) == plain.take_committed(80)
+
+
+def test_text_that_streams_beside_a_question_goes_on_above_it() -> None:
+    subject, clock = presenter()
+    subject.apply(turn_started())
+    subject.apply(AskRequested(ask("git push")))
+    subject.apply(TextDelta("one line\n\ntwo"))
+    assert subject.take_committed(80).strip() == "one line"
+    region = subject.live(80, 20, clock.now)
+    assert region.tail == "two"
+    assert "git push" in region.ask
