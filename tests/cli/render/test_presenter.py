@@ -855,8 +855,8 @@ def test_text_that_streams_beside_a_question_goes_on_above_it() -> None:
     subject, clock = presenter()
     subject.apply(turn_started())
     subject.apply(AskRequested(ask("git push")))
-    subject.apply(TextDelta("one line\n\ntwo"))
+    subject.apply(TextDelta("one line\n\nthe next\n"))
     assert subject.take_committed(80).strip() == "one line"
     region = subject.live(80, 20, clock.now)
-    assert region.tail == "two"
+    assert region.tail.strip() == "the next"
     assert "git push" in region.ask
