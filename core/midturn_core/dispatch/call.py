@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from midturn_core.dispatch import results
 from midturn_core.dispatch.clock import BatchClock
+from midturn_core.dispatch.completion import complete
 from midturn_core.dispatch.config import MAX_CALLS_PER_BATCH, ToolConcurrencyConfig
 from midturn_core.dispatch.pool import CallWorker, WorkerPool
 from midturn_core.dispatch.reaction import StopLimits
@@ -65,6 +66,8 @@ class CallExecution:
             and tool.get_concurrency_behavior() is ConcurrencyBehavior.CONCURRENT_SAFE
         )
         self.result: ToolUseResult | None = None
+        self._answer: ToolUseResult | None = None
+        """What the tool left; its result, unless a stage after the slot changes it."""
         self._signal = SignalSource()
         self._requests = StopRequests()
         self._phase: CallPhase | None = None
@@ -100,7 +103,10 @@ class CallExecution:
         try:
             prepared = await self._prepare(line)
             if prepared is not None and await self._take(slot):
-                await self._run_tool(prepared)
+                result = await self._run_tool(prepared)
+                slot.release()
+                if self.result is None:
+                    self._finish(await complete(prepared, result, self._requests))
         except Exception as error:
             # Isolation wall: a mistake of ours costs this call, never the batch.
             log.exception("call %s failed outside its tool", self._use.id)
@@ -112,7 +118,9 @@ class CallExecution:
 
     def give_up(self) -> None:
         """End without waiting any longer; does nothing once the call has its result."""
-        if self._started is None:
+        if self._answer is not None:
+            self._finish(self._answer)
+        elif self._started is None:
             self._finish(results.skipped(self._use, CancelReason.SHUTDOWN))
         else:
             reason = CancelReason.SHUTDOWN
@@ -139,7 +147,7 @@ class CallExecution:
         await self._unless_stopped(hold.acquire())
         return not self._skip_if_stopped()
 
-    async def _run_tool(self, prepared: PreparedCall) -> None:
+    async def _run_tool(self, prepared: PreparedCall) -> ToolUseResult:
         declared = prepared.tool.time_limit(prepared.tool_input)
         if declared is not None:
             self._limit = min(declared, self._limit) if self.safe else declared
@@ -149,7 +157,9 @@ class CallExecution:
         if self._may_retry(result):
             self._retried = True
             result = await self._attempt(prepared)
-        self._finish(result)
+        self._answer = result
+        self._note_end()
+        return result
 
     def _may_retry(self, result: ToolUseResult) -> bool:
         """D26. A call that was told to stop has no second try."""
@@ -247,6 +257,12 @@ class CallExecution:
             return results.failed(self._use, "no result was returned")
         return value
 
+    def _note_end(self) -> float:
+        """The tool is over; what comes after it does not count (D22)."""
+        if self._ended is None:
+            self._ended = asyncio.get_running_loop().time()
+        return self._ended
+
     def _timed_out(self) -> ToolUseResult:
         if self._started is not None and self._elapsed() >= self._limit:
             return results.call_timed_out(self._use, self._limit)
@@ -306,8 +322,7 @@ class CallExecution:
             return
         duration = 0.0
         if self._started is not None:
-            self._ended = asyncio.get_running_loop().time()
-            duration = (self._ended - self._started) * 1000
+            duration = (self._note_end() - self._started) * 1000
         self._pause_clock(False)
         self.result = replace(
             result,

@@ -6,7 +6,7 @@ The run of a call has two stages, because only the tool itself holds a slot (D30
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -69,6 +69,8 @@ class PreparedCall:
     tool_input: JsonObject
     accesses: tuple[Access, ...] = ()
     """What was permitted; the tool touches exactly this."""
+    complete: Callable[[ToolUseResult], Awaitable[ToolUseResult]] | None = None
+    """What follows the tool once its slot was given back (D30); None: nothing."""
 
 
 class CallRunner(Protocol):

@@ -34,7 +34,7 @@ class StopRequests:
     def take(self) -> CancelReason | None:
         return self._reasons.popleft() if self._reasons else None
 
-    async def wait_beside(self, task: asyncio.Task[T], seconds: float | None = None) -> None:
+    async def wait_beside(self, task: asyncio.Future[T], seconds: float | None = None) -> None:
         """Until the task is done, there is a reason, or the time is up."""
         if self._reasons:
             return
