@@ -24,7 +24,7 @@ from midturn_core.config_values import (
     WebAddress,
     Whole,
 )
-from midturn_core.dispatch.config import MAX_CONCURRENCY_LIMIT
+from midturn_core.dispatch.config import MAX_CALLS_PER_BATCH, MAX_CONCURRENCY_LIMIT
 
 ENVIRONMENT_PREFIX = "MIDTURN_"
 
@@ -86,6 +86,26 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
         "per_batch_max",
         Whole(1, MAX_CONCURRENCY_LIMIT),
         "Slots that one batch may hold at once, at most max_concurrency; unset is the same as it.",
+    ),
+    ConfigKey(
+        "parallel",
+        "max_calls",
+        Whole(1, MAX_CALLS_PER_BATCH),
+        "Calls of one response that are run; the others get an error that says so.",
+    ),
+    ConfigKey(
+        "parallel",
+        "mixed",
+        Choice(("sequential", "segments")),
+        "How a response runs that also changes something: all one after another, or neighbouring "
+        "safe calls together with each other call as a barrier.",
+    ),
+    ConfigKey(
+        "parallel",
+        "start",
+        Choice(("complete", "streaming")),
+        'When safe calls start: when the response is complete, or while it streams; "streaming" '
+        'needs mixed = "segments".',
     ),
     ConfigKey(
         "parallel", "fail_fast", Switch(), "Start no further call of a batch after an error."

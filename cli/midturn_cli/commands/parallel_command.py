@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -11,15 +12,32 @@ from midturn_cli.commands.arguments import MAX_DIGITS, unknown_word
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_cli.commands.saving import SAVE, overridden
 from midturn_core.config_loader import ConfigSource, load_config, save_value
-from midturn_core.dispatch.config import MAX_CONCURRENCY_LIMIT, ToolConcurrencyConfig
+from midturn_core.dispatch.config import (
+    MAX_CONCURRENCY_LIMIT,
+    CallStart,
+    MixedBatches,
+    ToolConcurrencyConfig,
+)
 from midturn_core.dispatch.gate import describe_tools, explain
 from midturn_core.errors import ConfigError
 
 T = TypeVar("T")
 
-WORDS = ("on", "off", "status", "max N", "per-batch N", SAVE)
+WORDS = (
+    "on",
+    "off",
+    "status",
+    "max N",
+    "per-batch N",
+    "mixed sequential|segments",
+    "start complete|streaming",
+    SAVE,
+)
 EXAMPLE = "/parallel on"
-SAVE_ALL = "/parallel --save saves all three settings of this session."
+SAVE_ALL = "/parallel --save saves all of these settings of this session."
+
+MIXED: Mapping[str, MixedBatches] = {"segments": "segments", "sequential": "sequential"}
+START: Mapping[str, CallStart] = {"streaming": "streaming", "complete": "complete"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +47,16 @@ class _Changes:
     enabled: bool | None = None
     max_concurrency: int | None = None
     per_batch_max: int | None = None
+    mixed: MixedBatches | None = None
+    start: CallStart | None = None
 
-    def set_keys(self) -> list[tuple[str, bool | int]]:
+    def set_keys(self) -> list[tuple[str, bool | int | str]]:
         keys = (
             ("enabled", self.enabled),
             ("max_concurrency", self.max_concurrency),
             ("per_batch_max", self.per_batch_max),
+            ("mixed", self.mixed),
+            ("start", self.start),
         )
         return [(key, value) for key, value in keys if value is not None]
 
@@ -69,6 +91,10 @@ def _changes(words: list[str]) -> _Changes:
             case "per-batch":
                 number = _number("per-batch", next(rest, ""), example=2)
                 changes = replace(changes, per_batch_max=number)
+            case "mixed":
+                changes = replace(changes, mixed=_choice("mixed", next(rest, ""), MIXED))
+            case "start":
+                changes = replace(changes, start=_choice("start", next(rest, ""), START))
             case _:
                 raise unknown_word("/parallel", word, WORDS, EXAMPLE)
     return changes
@@ -84,6 +110,15 @@ def _number(key: str, word: str, *, example: int) -> int:
     )
 
 
+def _choice(key: str, word: str, choices: Mapping[str, T]) -> T:
+    if word in choices:
+        return choices[word]
+    raise CommandError(
+        f"{key} needs {' or '.join(choices)}, not {word!r} "
+        f"(example: /parallel {key} {next(iter(choices))}); nothing was changed"
+    )
+
+
 def _combined(config: ToolConcurrencyConfig, changes: _Changes) -> ToolConcurrencyConfig:
     """Raises ValueError when the keys do not go together."""
     return replace(
@@ -91,6 +126,8 @@ def _combined(config: ToolConcurrencyConfig, changes: _Changes) -> ToolConcurren
         enabled=config.enabled if changes.enabled is None else changes.enabled,
         max_concurrency=_given(changes.max_concurrency, config.max_concurrency),
         per_batch_max=_given(changes.per_batch_max, config.per_batch_max),
+        mixed=changes.mixed or config.mixed,
+        start=changes.start or config.start,
     )
 
 
@@ -109,6 +146,10 @@ def _way_out(config: ToolConcurrencyConfig, changes: _Changes) -> str:
     most, slots = changes.max_concurrency, config.per_batch_max
     if most and slots is not None and most < slots and changes.per_batch_max is None:
         return f". Set both: /parallel max {most} per-batch {most}"
+    if changes.start == "streaming":
+        return ". Set both: /parallel mixed segments start streaming"
+    if changes.mixed == "sequential" and config.start == "streaming":
+        return ". Set both: /parallel mixed sequential start complete"
     return " (example: /parallel max 4)"
 
 
@@ -116,6 +157,10 @@ def _in_words(config: ToolConcurrencyConfig) -> str:
     limits = f"at most {_calls(config.max_concurrency)} at once"
     if config.batch_slots != config.max_concurrency:
         limits += f", {config.batch_slots} of one response"
+    if config.mixed == "segments":
+        limits += ", safe neighbours in a mixed response too"
+    if config.start == "streaming":
+        limits += ", from the moment each is written"
     if config.enabled:
         return f"Parallel execution is on from the next batch: {limits}."
     return f"Parallel execution is off: one call at a time ({limits} when it is on)."
@@ -126,7 +171,13 @@ def _calls(count: int) -> str:
 
 
 def _all_settings(config: ToolConcurrencyConfig) -> _Changes:
-    return _Changes(config.enabled, config.max_concurrency, config.per_batch_max)
+    return _Changes(
+        enabled=config.enabled,
+        max_concurrency=config.max_concurrency,
+        per_batch_max=config.per_batch_max,
+        mixed=config.mixed,
+        start=config.start,
+    )
 
 
 def _save(use: Use, changes: _Changes) -> None:
@@ -159,6 +210,9 @@ def _show_status(use: Use) -> None:
         ("state", "on" if config.enabled else "off (/parallel on)"),
         ("max", f"{config.max_concurrency} (1..{MAX_CONCURRENCY_LIMIT}, at once altogether)"),
         ("per-batch", f"{config.batch_slots} (1..{config.max_concurrency}, of one response)"),
+        ("mixed", _mixed(config)),
+        ("start", _start(config)),
+        ("calls", f"at most {config.max_calls} of one response"),
         ("time limits", f"{config.timeout_per_call:g} s per call, "
          f"{config.timeout_per_batch:g} s per batch"),
         ("after an error", _after_error(config)),
@@ -166,6 +220,18 @@ def _show_status(use: Use) -> None:
         ("last batch", explain(last.report.verdict) if last else "none yet"),
     ]  # fmt: skip
     use.table("Parallel execution", ("", ""), rows, describe_tools(engine.registry))
+
+
+def _mixed(config: ToolConcurrencyConfig) -> str:
+    if config.mixed == "segments":
+        return "segments: neighbouring safe calls together, each other call by itself"
+    return "sequential: one unsafe call makes its whole response run one after another"
+
+
+def _start(config: ToolConcurrencyConfig) -> str:
+    if config.start == "streaming":
+        return "streaming: safe calls that need no question start while the model still writes"
+    return "complete: calls start when the model's message is complete"
 
 
 def _after_error(config: ToolConcurrencyConfig) -> str:
@@ -177,7 +243,7 @@ def _after_error(config: ToolConcurrencyConfig) -> str:
 PARALLEL = Command(
     "parallel",
     "run independent tool uses together",
-    "[on | off | status | max N | per-batch N] [--save]",
+    "[on | off | status | max N | per-batch N | mixed HOW | start WHEN] [--save]",
     now=parallel,
     forms=(
         Form("/parallel", "see the settings, what may run together, and the last batch"),
@@ -185,7 +251,16 @@ PARALLEL = Command(
         Form("/parallel max N", "let at most N calls (1..10) run at once"),
         Form("/parallel per-batch N", "let one response hold at most N (1..max) of these places"),
         Form("/parallel on max 8 per-batch 2", "set several in one step"),
+        Form(
+            "/parallel mixed segments",
+            "run safe neighbours together although the response also changes something; "
+            "mixed sequential: all of it one after another",
+        ),
+        Form(
+            "/parallel mixed segments start streaming",
+            "start safe calls while the model still writes; start complete: afterwards",
+        ),
         Form("... --save", "write what this line sets to your configuration file as well"),
-        Form("/parallel --save", "write all three settings of this session to it"),
+        Form("/parallel --save", "write all of these settings of this session to it"),
     ),
 )

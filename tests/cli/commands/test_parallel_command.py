@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from pathlib import Path
@@ -51,6 +52,10 @@ async def test_the_limits_are_set_one_by_one_or_together(tmp_path: Path) -> None
         ("max 99999999999999999999999", "max needs a whole number 1..10"),
         ("per-batch 0", "per_batch_max must be 1..4 (max_concurrency), not 0"),
         ("per-batch 5", "per_batch_max must be 1..4 (max_concurrency), not 5"),
+        ("mixed", "mixed needs segments or sequential, not ''"),
+        ("mixed parallel", "mixed needs segments or sequential, not 'parallel'"),
+        ("start now", "start needs streaming or complete, not 'now'"),
+        ("start streaming", "Set both: /parallel mixed segments start streaming"),
         ("perbatch 2", "/parallel does not know 'perbatch'"),
         ("on status", "/parallel status only shows"),
         ("status --save", "/parallel status only shows"),
@@ -73,6 +78,23 @@ async def test_lowering_max_below_per_batch_says_how_to_set_both(tmp_path: Path)
         assert "/parallel max 2 per-batch 2" in kit.errors[0]
         await kit.run("/parallel max 2 per-batch 2")
         assert settings(kit) == (False, 2, 2)
+
+
+async def test_mixed_and_start_are_switched_and_shown(tmp_path: Path) -> None:
+    async with open_session(make_launch(tmp_path)) as kit:
+        await kit.run("/parallel on mixed segments")
+        await kit.run("/parallel start streaming")
+        config = kit.engine.parallel
+        assert (config.mixed, config.start) == ("segments", "streaming")
+        await kit.run("/parallel")
+        assert "segments: neighbouring safe calls together" in kit.said
+        assert "start while the model still writes" in kit.said
+        await kit.run("/parallel mixed sequential")
+        assert "/parallel mixed sequential start complete" in kit.errors[0]
+        assert kit.engine.parallel == config
+        await kit.run("/parallel mixed sequential start complete")
+        assert kit.engine.parallel.mixed == "sequential"
+        assert kit.engine.parallel.start == "complete"
 
 
 async def test_a_change_holds_from_the_next_batch_on(tmp_path: Path) -> None:
@@ -112,7 +134,15 @@ FORMS = [
     ("/parallel --save off", {"enabled": False}),
     ("/parallel max 6 --save", {"max_concurrency": 6}),
     ("/parallel per-batch 2 --save", {"per_batch_max": 2}),
-    ("/parallel --save", {"enabled": False, "max_concurrency": 4}),
+    ("/parallel mixed segments --save", {"mixed": "segments"}),
+    (
+        "/parallel mixed segments start streaming --save",
+        {"mixed": "segments", "start": "streaming"},
+    ),
+    (
+        "/parallel --save",
+        {"enabled": False, "max_concurrency": 4, "mixed": "sequential", "start": "complete"},
+    ),
 ]
 
 
@@ -125,7 +155,7 @@ async def test_save_writes_the_users_file_and_says_where(
         await kit.run(line)
         assert kit.errors == []
     file = paths.config_file(os.environ)
-    named = ", ".join(f"{key} = {str(value).lower()}" for key, value in saved.items())
+    named = ", ".join(f"{key} = {json.dumps(value)}" for key, value in saved.items())
     assert f"Saved to {file} for later sessions: {named}." in kit.said
     assert tomllib.loads(file.read_text())["parallel"] == saved
     assert file.read_text().startswith("# mine\n")

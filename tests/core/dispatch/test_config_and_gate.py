@@ -43,6 +43,9 @@ def test_the_builder_and_the_factory_are_equivalent() -> None:
 def test_the_builder_sets_every_value() -> None:
     built = (
         ToolConcurrencyConfig.builder()
+        .max_calls(12)
+        .mixed("segments")
+        .start("streaming")
         .fail_fast(True)
         .retry_failed(True)
         .timeout_per_call(8.0)
@@ -50,7 +53,13 @@ def test_the_builder_sets_every_value() -> None:
         .build()
     )
     assert built == ToolConcurrencyConfig(
-        fail_fast=True, retry_failed=True, timeout_per_call=8.0, timeout_per_batch=60.0
+        max_calls=12,
+        mixed="segments",
+        start="streaming",
+        fail_fast=True,
+        retry_failed=True,
+        timeout_per_call=8.0,
+        timeout_per_batch=60.0,
     )
 
 
@@ -72,6 +81,27 @@ def test_a_share_out_of_range_is_an_error_at_build_time(value: int) -> None:
         ToolConcurrencyConfig.on(4, value)
     with pytest.raises(ValueError, match="per_batch_max"):
         ToolConcurrencyConfig.builder().max_concurrency(4).per_batch_max(value).build()
+
+
+@pytest.mark.parametrize("value", [0, -1, 51])
+def test_a_number_of_calls_out_of_range_is_an_error(value: int) -> None:
+    with pytest.raises(ValueError, match=rf"max_calls must be 1\.\.50, not {value}"):
+        ToolConcurrencyConfig(max_calls=value)
+
+
+def test_an_early_start_needs_segments_and_the_error_names_both_keys() -> None:
+    with pytest.raises(ValueError, match='^start = "streaming" needs mixed = "segments"'):
+        ToolConcurrencyConfig(start="streaming")
+    with pytest.raises(ValueError, match="mixed"):
+        ToolConcurrencyConfig.builder().start("streaming").build()
+    assert not ToolConcurrencyConfig(mixed="segments", start="streaming").starts_early
+    assert ToolConcurrencyConfig(True, mixed="segments", start="streaming").starts_early
+
+
+@pytest.mark.parametrize("key", ["mixed", "start"])
+def test_an_unknown_mode_is_an_error_that_lists_the_known_ones(key: str) -> None:
+    with pytest.raises(ValueError, match=rf'^{key} must be "\w+" or "\w+", not \'never\''):
+        ToolConcurrencyConfig(**{key: "never"})  # type: ignore[arg-type]  # what a caller gets wrong
 
 
 @pytest.mark.parametrize("key", ["timeout_per_call", "timeout_per_batch"])
