@@ -39,6 +39,7 @@ from midturn_core.events import (
     UsageChanged,
 )
 from midturn_core.ids import AgentRuntimeId
+from midturn_core.interceptor import ToolInterceptors
 from midturn_core.model.anthropic_client import AnthropicClient
 from midturn_core.model.client import ModelClient
 from midturn_core.model.client_settings import ClientSettings
@@ -152,6 +153,10 @@ class Engine:
         return DefaultParallelToolDispatcher(self.config.parallel)
 
     @cached_property
+    def interceptors(self) -> ToolInterceptors:
+        return ToolInterceptors()
+
+    @cached_property
     def gate(self) -> AskGate:
         return AskGate(self.front.ask_handler, self.observe)
 
@@ -174,7 +179,10 @@ class Engine:
     @cached_property
     def batches(self) -> ToolBatches:
         runner = ToolCallRunner(
-            self.registry, PermissionStage(self.authorizer, self.context_id), self._tool_context
+            self.registry,
+            PermissionStage(self.authorizer, self.context_id),
+            self._tool_context,
+            self.interceptors,
         )
         return ToolBatches(self.context_id, self.registry, self.dispatcher, runner, self.observe)
 
@@ -284,6 +292,7 @@ class Engine:
         """Let go of everything; what waits in the queue stays there for the caller to report."""
         self.gate.close()
         await self.dispatcher.close()
+        self.interceptors.close()
         await self.model.close()
         if self.launch.demo:
             await self.demo_site.close()

@@ -1,4 +1,5 @@
-"""``ToolCallRunner``: the stages of one call (D30): validate, ask for permission, run the tool.
+"""``ToolCallRunner``: the stages of one call (D30): validate, interceptors, validate again,
+permission on the final input, the tool, interceptors.
 
 The dispatcher decides when each stage runs; what is permitted is decided by ``authorize``.
 """
@@ -12,6 +13,8 @@ from typing import TypeAlias, TypeVar
 
 from midturn_core.dispatch import results
 from midturn_core.dispatch.runner import BatchCall, PreparedCall
+from midturn_core.interceptor import Deny, ToolInterceptors
+from midturn_core.interceptor_stage import InterceptorStage
 from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
 from midturn_core.permission.access import Access
 from midturn_core.tool import (
@@ -34,6 +37,8 @@ class PendingCall:
     tool: Tool
     accesses: tuple[Access, ...]
     """Everything the call would touch, for the permission policy."""
+    must_ask: str = ""
+    """Why an interceptor wants a person to be asked; empty: the policy alone decides."""
 
 
 Authorize: TypeAlias = Callable[[PendingCall], Awaitable[ToolUseResult | None]]
@@ -51,11 +56,16 @@ class ToolCallRunner:
     """Implements ``CallRunner`` over the tools of one agent."""
 
     def __init__(
-        self, registry: ToolRegistry, authorize: Authorize, context_factory: ContextFactory
+        self,
+        registry: ToolRegistry,
+        authorize: Authorize,
+        context_factory: ContextFactory,
+        interceptors: ToolInterceptors | None = None,
     ) -> None:
         self._registry = registry
         self._authorize = authorize
         self._context_factory = context_factory
+        self._interceptors = interceptors if interceptors is not None else ToolInterceptors()
 
     def title(self, tool_use: ToolUse) -> str:
         tool = self._registry.get(tool_use.name)
@@ -72,9 +82,9 @@ class ToolCallRunner:
         refusal = self._refusal(use)
         if refusal is not None:
             return refusal
-        accesses = tuple(tool.access(use.input, self._context_factory(call, _no_slot_yet)))
-        answer = await self._authorize(PendingCall(call, tool, accesses))
-        return answer if answer is not None else PreparedCall(call, tool, use.input, accesses)
+        if self._interceptors.current:
+            return await self._prepare_intercepted(call, tool)
+        return await self._permit(call, tool)
 
     async def run(self, prepared: PreparedCall, run_blocking: BlockingRunner) -> ToolUseResult:
         context = replace(
@@ -85,7 +95,37 @@ class ToolCallRunner:
         result = await prepared.tool.run(prepared.tool_input, context)
         return to_use_result(prepared.call, result, clock() - started)
 
-    def _refusal(self, use: ToolUse) -> ToolUseResult | None:
+    async def _prepare_intercepted(
+        self, call: BatchCall, tool: Tool
+    ) -> PreparedCall | ToolUseResult:
+        context = self._context_factory(call, _no_slot_yet)
+        stage = InterceptorStage(self._interceptors, call, context)
+        decision = await stage.before()
+        if isinstance(decision, Deny):
+            return denied(call.tool_use, decision.reason)
+        if decision.tool_input is not None:
+            # From here on there is no other input: permission, question and tool all see this one.
+            call = replace(call, tool_use=replace(call.tool_use, input=decision.tool_input))
+            refusal = self._refusal(
+                call.tool_use, "an interceptor changed the input, which is now "
+            )
+            if refusal is not None:
+                return refusal
+        prepared = await self._permit(call, tool, decision.ask)
+        if isinstance(prepared, PreparedCall):
+            return replace(prepared, complete=stage.after)
+        return prepared
+
+    async def _permit(
+        self, call: BatchCall, tool: Tool, must_ask: str = ""
+    ) -> PreparedCall | ToolUseResult:
+        """Decide on the final input (D30)."""
+        tool_input = call.tool_use.input
+        accesses = tuple(tool.access(tool_input, self._context_factory(call, _no_slot_yet)))
+        answer = await self._authorize(PendingCall(call, tool, accesses, must_ask))
+        return answer if answer is not None else PreparedCall(call, tool, tool_input, accesses)
+
+    def _refusal(self, use: ToolUse, how: str = "") -> ToolUseResult | None:
         if use.input_error is not None:
             return results.failed(
                 use,
@@ -97,7 +137,7 @@ class ToolCallRunner:
         try:
             tool.validate(use.input)
         except InvalidInputError as error:
-            return results.failed(use, f"invalid input for {use.name}: {error}")
+            return results.failed(use, f"{how}invalid input for {use.name}: {error}")
         return None
 
 

@@ -64,6 +64,7 @@ class PermissionStage:
             index=call.index,
             count=call.count,
             order=(call.step, call.index),
+            must_ask=pending.must_ask,
         )
 
 

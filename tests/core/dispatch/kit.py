@@ -16,6 +16,7 @@ from midturn_core.dispatch.runner import BatchCall, BatchSignals, CallRunner, To
 from midturn_core.dispatch.types import BatchOutcome
 from midturn_core.events import Event, ToolPhaseChanged, ToolResultReady, ToolUseStarted
 from midturn_core.ids import AgentRuntimeId
+from midturn_core.interceptor import ToolInterceptors
 from midturn_core.interrupt import SignalSource
 from midturn_core.model.messages import JsonObject, JsonValue, ToolUse, ToolUseResult
 from midturn_core.permission.access import Access
@@ -154,6 +155,7 @@ class Bench:
         config: ToolConcurrencyConfig | None = None,
         limits: StopLimits | None = None,
         authorize: Authorize = allow,
+        interceptors: ToolInterceptors | None = None,
     ) -> None:
         self.dispatcher = DefaultParallelToolDispatcher(
             config if config is not None else ToolConcurrencyConfig.on(8), limits
@@ -162,7 +164,9 @@ class Bench:
         self.turn = SignalSource()
         self.signals = BatchSignals.under(self.turn)
         self.events: list[Event] = []
-        self.runner: CallRunner = ToolCallRunner(self.registry, authorize, self._context)
+        self.runner: CallRunner = ToolCallRunner(
+            self.registry, authorize, self._context, interceptors
+        )
         self.reads = ReadFiles()
         self._emitted = asyncio.Event()
 
@@ -212,6 +216,7 @@ class Bench:
             run_blocking=run_blocking,
             progress=call.progress,
             tool_use_id=call.tool_use.id,
+            attributes={"of": "the bench"},
         )
 
 

@@ -102,6 +102,15 @@ async def test_an_allowed_call_goes_on_without_a_word() -> None:
     assert CallPhase.ASKING not in scene.phases
 
 
+async def test_an_interceptor_has_a_person_asked_about_an_allowed_call() -> None:
+    person = Person(AskReply(AskAnswer.NO))
+    pending = replace(Scene(person).pending("make test"), must_ask="clock: it is late")
+    answer = await Scene(person).stage(["Bash(make:*)"])(pending)
+    assert answer is not None
+    assert answer.outcome is Outcome.DENIED
+    assert [(ask.reason, ask.session_rule) for ask in person.asked] == [("clock: it is late", "")]
+
+
 async def test_a_question_names_the_call_and_stops_its_clock_while_a_person_thinks() -> None:
     person = Person(AskReply(AskAnswer.ONCE))
     scene = Scene(person)
