@@ -45,6 +45,10 @@ def sign(outcome: Outcome) -> str:
 
 
 def panel_title(block: PanelTitle) -> str:
+    if block.verdict.partly:
+        return (
+            f"Parallel Tool Execution ({block.count} calls, in {len(block.verdict.segments)} parts)"
+        )
     if block.verdict.parallel:
         return f"Parallel Tool Execution ({block.count} calls)"
     return f"Tool Execution ({block.count} calls, {_sequential_reason(block.verdict)})"

@@ -8,13 +8,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from midturn_core.dispatch.call import BatchScope, CallExecution
+from midturn_core.dispatch.call import BatchScope, CallExecution, CallPlace
 from midturn_core.dispatch.clock import BatchClock
 from midturn_core.dispatch.config import ToolConcurrencyConfig
+from midturn_core.dispatch.gate import shares_workers
 from midturn_core.dispatch.pool import WorkerPool
 from midturn_core.dispatch.reaction import StopLimits
 from midturn_core.dispatch.report import build_report
 from midturn_core.dispatch.runner import BatchSignals, CallRunner, ToolBatch
+from midturn_core.dispatch.segments import SegmentLine
 from midturn_core.dispatch.slots import Slots
 from midturn_core.dispatch.types import BatchOutcome, BatchReport, GateVerdict
 from midturn_core.events import BatchFinished, BatchStarted, Emit, Event, ToolUseStarted
@@ -32,8 +34,10 @@ class BatchResources:
     limits: StopLimits
     slots: Slots
     """The global tier, over all batches and contexts."""
-    pool: WorkerPool
-    """The workers of a parallel batch, or the I/O worker of a sequential one."""
+    shared_pool: Callable[[], WorkerPool]
+    """The workers of calls that run together; created when the first of them needs it."""
+    io_pool: Callable[[], WorkerPool]
+    """The I/O worker of every other call."""
     keep: Callable[[asyncio.Task[object]], None]
     """Holds on to the task of an abandoned call until it ends by itself."""
 
@@ -59,13 +63,18 @@ class BatchExecution:
         self._cancelled_by: CancelReason | None = None
         self._clock = BatchClock(resources.config.timeout_per_batch, self._on_batch_limit)
         self._signals: BatchSignals | None = None
+        self._line = SegmentLine()
+        self._share = Slots(resources.config.batch_slots)
         scope = self._scope()
-        self._calls = [CallExecution(scope, index) for index in range(len(batch.uses))]
+        self._calls = [
+            CallExecution(scope, self._place(index, use)) for index, use in enumerate(batch.uses)
+        ]
         self.finished = asyncio.Event()
 
     async def execute(self, signals: BatchSignals) -> BatchOutcome:
         """Cancelling it cuts every call, joins them and raises again."""
         self._signals = signals
+        self._line.begin(self.verdict.segments)
         self._emit_start()
         subscriptions = [
             signal.on_trip(self._on_trip()) for signal in (signals.turn, signals.batch)
@@ -116,7 +125,6 @@ class BatchExecution:
 
     def _scope(self) -> BatchScope:
         resources = self._resources
-        parallel = self.verdict.parallel
         return BatchScope(
             batch=self.batch,
             runner=self._runner,
@@ -124,12 +132,18 @@ class BatchExecution:
             config=resources.config,
             limits=resources.limits,
             clock=self._clock,
-            line=() if parallel else (Slots(1),),
-            tiers=(Slots(resources.config.batch_slots), resources.slots) if parallel else (),
-            pool=resources.pool,
+            line=self._line,
             on_result=self._on_result,
             on_abandoned=self._on_abandoned,
         )
+
+    def _place(self, index: int, use: ToolUse) -> CallPlace:
+        batch, resources = self.batch, self._resources
+        count = len(batch.uses)
+        if shares_workers(use, batch.registry, self.verdict):
+            tiers = (self._share, resources.slots)
+            return CallPlace(index, use, count, tiers, resources.shared_pool())
+        return CallPlace(index, use, count, (), resources.io_pool())
 
     def _emit_start(self) -> None:
         batch = self.batch

@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 from midturn_core.dispatch import results
 from midturn_core.dispatch.clock import BatchClock
 from midturn_core.dispatch.completion import complete
-from midturn_core.dispatch.config import MAX_CALLS_PER_BATCH, ToolConcurrencyConfig
+from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.pool import CallWorker, WorkerPool
 from midturn_core.dispatch.reaction import StopLimits
 from midturn_core.dispatch.runner import BatchCall, CallRunner, PreparedCall, ToolBatch
+from midturn_core.dispatch.segments import SegmentLine
 from midturn_core.dispatch.slots import SlotHold, Slots
 from midturn_core.dispatch.supervision import RunTerms, StopRequests, Supervision
 from midturn_core.dispatch.types import CallReport
@@ -40,13 +41,23 @@ class BatchScope:
     config: ToolConcurrencyConfig
     limits: StopLimits
     clock: BatchClock
-    line: tuple[Slots, ...]
-    """Taken before anything else; one permit in a sequential batch, empty in a parallel one."""
+    line: SegmentLine
+    """Passed before anything else."""
+    on_result: Callable[[ToolUseResult], None]
+    on_abandoned: Callable[[asyncio.Task[object] | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlace:
+    """Where a call stands in its batch, and what its tool runs on."""
+
+    index: int
+    use: ToolUse
+    count: int
+    """Calls of the batch."""
     tiers: tuple[Slots, ...]
     """Taken right before the tool: the batch's permit, then the pool's slot (S1.15)."""
     pool: WorkerPool
-    on_result: Callable[[ToolUseResult], None]
-    on_abandoned: Callable[[asyncio.Task[object] | None], None]
 
 
 class CallExecution:
@@ -56,10 +67,11 @@ class CallExecution:
     has not started is skipped, a running one reacts by its declared behaviour.
     """
 
-    def __init__(self, scope: BatchScope, index: int) -> None:
+    def __init__(self, scope: BatchScope, place: CallPlace) -> None:
         self._scope = scope
-        self._index = index
-        self._use: ToolUse = scope.batch.uses[index]
+        self._place = place
+        self._index = place.index
+        self._use = place.use
         tool = scope.batch.registry.get(self._use.name)
         self.safe = (
             tool is not None
@@ -98,10 +110,10 @@ class CallExecution:
 
     async def run(self) -> None:
         """Returns when the call has its result and nothing of it runs any more."""
-        line, slot = SlotHold(self._scope.line), SlotHold(self._scope.tiers)
+        slot = SlotHold(self._place.tiers)
         self._announce(CallPhase.WAITING)
         try:
-            prepared = await self._prepare(line)
+            prepared = await self._prepare()
             if prepared is not None and await self._take(slot):
                 result = await self._run_tool(prepared)
                 slot.release()
@@ -113,8 +125,8 @@ class CallExecution:
             self._finish(results.raised(self._use, error))
         finally:
             slot.release()
-            line.release()
             self.give_up()
+            self._scope.line.leave(self._index)
 
     def give_up(self) -> None:
         """End without waiting any longer; does nothing once the call has its result."""
@@ -126,11 +138,13 @@ class CallExecution:
             reason = CancelReason.SHUTDOWN
             self._finish(results.abandoned(self._use, self._elapsed(), reason))
 
-    async def _prepare(self, line: SlotHold) -> PreparedCall | None:
-        if self._index >= MAX_CALLS_PER_BATCH:
-            self._finish(results.over_batch_size(self._use, MAX_CALLS_PER_BATCH))
+    async def _prepare(self) -> PreparedCall | None:
+        most = self._scope.config.max_calls
+        if self._index >= most:
+            self._finish(results.over_batch_size(self._use, most))
             return None
-        if not await self._take(line):
+        await self._unless_stopped(self._scope.line.enter(self._index))
+        if self._skip_if_stopped():
             return None
         call = self._batch_call()
         prepared: PreparedCall | ToolUseResult | None = await self._unless_stopped(
@@ -172,7 +186,7 @@ class CallExecution:
         )
 
     async def _attempt(self, prepared: PreparedCall) -> ToolUseResult:
-        worker = CallWorker(self._scope.pool)
+        worker = CallWorker(self._place.pool)
         watch = self._supervision(prepared)
         task = asyncio.create_task(
             self._guarded(lambda: self._scope.runner.run(prepared, worker.run_blocking)),
@@ -280,7 +294,7 @@ class CallExecution:
             batch_id=batch.batch_id,
             step=batch.step,
             index=self._index,
-            count=len(batch.uses),
+            count=self._place.count,
             signal=self._signal,
             announce=self._announce,
             progress=self._progress_from_any_thread(),

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Protocol
 
 from midturn_core.dispatch.batch import BatchExecution, BatchResources
-from midturn_core.dispatch.config import MAX_CALLS_PER_BATCH, ToolConcurrencyConfig
+from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.gate import judge
 from midturn_core.dispatch.pool import WorkerPool
 from midturn_core.dispatch.reaction import StopLimits
@@ -46,9 +46,9 @@ class ParallelToolDispatcher(Protocol):
 class DefaultParallelToolDispatcher:
     """Runs batches that pass the gate on a bounded pool of daemon workers, others in order.
 
-    The pool is created by the first parallel batch and ends when parallel is switched off or the
-    dispatcher is closed. A batch in order takes no slot of it: a call may run a subagent whose
-    batches need slots themselves.
+    The pool is created by the first batch whose calls run together and ends when parallel is
+    switched off or the dispatcher is closed. A call that runs by itself takes no slot of it: it
+    may run a subagent whose batches need slots themselves.
     """
 
     def __init__(
@@ -87,6 +87,11 @@ class DefaultParallelToolDispatcher:
         """Threads of the dispatch pool that live now; 0 while there is no pool (S1.47)."""
         return self._pool.size if self._pool is not None else 0
 
+    @property
+    def slots_in_use(self) -> int:
+        """Tools that run now and count towards ``max_concurrency``."""
+        return self._slots.in_use
+
     def configure(self, config: ToolConcurrencyConfig) -> None:
         """Use other settings from the next batch on; batches on their way keep theirs."""
         self._config = config
@@ -94,7 +99,7 @@ class DefaultParallelToolDispatcher:
 
     def judge(self, batch: ToolBatch) -> GateVerdict:
         """How this batch would run now."""
-        uses = batch.uses[:MAX_CALLS_PER_BATCH]
+        uses = batch.uses[: self._config.max_calls]
         return judge(uses, batch.registry, self._config, self._closed)
 
     async def dispatch(
@@ -102,7 +107,7 @@ class DefaultParallelToolDispatcher:
     ) -> BatchOutcome:
         """See ``ParallelToolDispatcher.dispatch``."""
         verdict = self.judge(batch)
-        resources = self._lend(verdict)
+        resources = self._lend()
         execution = BatchExecution(batch, runner, emit, verdict, resources)
         self._running.add(execution)
         try:
@@ -142,17 +147,27 @@ class DefaultParallelToolDispatcher:
     ) -> None:
         await self.close()
 
-    def _lend(self, verdict: GateVerdict) -> BatchResources:
-        if verdict.parallel:
-            self._slots.resize(self._config.max_concurrency)
-            if self._pool is None:
-                self._pool = WorkerPool.for_dispatch(self._config.max_concurrency)
-            self._pool.resize(self._config.max_concurrency)
-        elif self._io_worker is None:
+    def _lend(self) -> BatchResources:
+        return BatchResources(
+            config=self._config,
+            limits=self._limits,
+            slots=self._slots,
+            shared_pool=self._shared_pool,
+            io_pool=self._sequential_pool,
+            keep=self._keep,
+        )
+
+    def _shared_pool(self) -> WorkerPool:
+        self._slots.resize(self._config.max_concurrency)
+        if self._pool is None:
+            self._pool = WorkerPool.for_dispatch(self._config.max_concurrency)
+        self._pool.resize(self._config.max_concurrency)
+        return self._pool
+
+    def _sequential_pool(self) -> WorkerPool:
+        if self._io_worker is None:
             self._io_worker = WorkerPool.for_io()
-        pool = self._pool if verdict.parallel else self._io_worker
-        assert pool is not None
-        return BatchResources(self._config, self._limits, self._slots, pool, self._keep)
+        return self._io_worker
 
     def _keep(self, task: asyncio.Task[object]) -> None:
         self._orphans.add(task)

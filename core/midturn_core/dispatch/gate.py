@@ -2,7 +2,9 @@
 
 Pure. The model's intent (several calls in one response) is never enough: every tool of the batch
 must declare itself safe, and one doubtful call makes the whole batch sequential, the safe ones
-included: a read before an edit and a read after it are not the same read (S1.52). Tools that can
+included: a read before an edit and a read after it are not the same read (S1.52). With
+``mixed = "segments"`` such a batch keeps its order too, but neighbouring safe calls share their
+place in it (D23). Tools that can
 only be stopped from outside stay out even when declared safe (S1.53), and so do tools of MCP
 servers, whose claims nobody has reviewed (S1.54).
 """
@@ -10,10 +12,11 @@ servers, whose claims nobody has reviewed (S1.54).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from midturn_core.dispatch.config import ToolConcurrencyConfig
+from midturn_core.dispatch.segments import one_by_one, split
 from midturn_core.dispatch.types import GateVerdict, SequentialCause
 from midturn_core.model.messages import ToolUse
 from midturn_core.tool import ConcurrencyBehavior, InterruptBehavior, Tool, ToolRegistry
@@ -32,21 +35,42 @@ class _Obstacle:
     tool_name: str = ""
 
 
+_PER_CALL = frozenset(
+    {
+        SequentialCause.SEQUENTIAL_TOOL,
+        SequentialCause.INTERRUPT_BEHAVIOR,
+        SequentialCause.UNKNOWN_TOOL,
+    }
+)
+"""Causes that are one call's alone: the others of its batch may still have safe neighbours."""
+
+
 def judge(
     uses: Sequence[ToolUse], registry: ToolRegistry, config: ToolConcurrencyConfig, closed: bool
 ) -> GateVerdict:
     """Decide how a batch runs. The switch is looked at first, then the size, then each call."""
     obstacle = _first_obstacle(uses, registry, closed)
-    if config.enabled and obstacle is None:
-        return GateVerdict(parallel=True, would_pass=True)
-    found = obstacle or _Obstacle(SequentialCause.DISABLED)
-    return GateVerdict(
-        parallel=False,
-        cause=found.cause if config.enabled else SequentialCause.DISABLED,
-        call_index=found.call_index,
-        tool_name=found.tool_name,
-        would_pass=obstacle is None,
-        next_cause=None if config.enabled or obstacle is None else obstacle.cause,
+    neighbours = _neighbours(uses, registry, obstacle)
+    keeps_neighbours = obstacle is None or config.mixed == "segments"
+    planned = neighbours if keeps_neighbours else one_by_one(len(uses))
+    passes = _some_together(planned)
+    verdict = GateVerdict(
+        parallel=config.enabled and passes,
+        would_pass=passes,
+        segments=planned if config.enabled else one_by_one(len(uses)),
+        planned=planned,
+        segments_would_help=not passes and _some_together(neighbours),
+    )
+    if not config.enabled and (passes or obstacle is None):
+        return replace(verdict, cause=SequentialCause.DISABLED)
+    if obstacle is None:
+        return verdict
+    return replace(
+        verdict,
+        cause=obstacle.cause if config.enabled else SequentialCause.DISABLED,
+        next_cause=None if config.enabled else obstacle.cause,
+        call_index=obstacle.call_index,
+        tool_name=obstacle.tool_name,
     )
 
 
@@ -55,7 +79,10 @@ def explain(verdict: GateVerdict) -> str:
     if verdict.cause is None:
         return "These calls run together: there are several and each is declared safe."
     if verdict.cause is not SequentialCause.DISABLED:
-        return f"These calls run one after another: {_because(verdict.cause, verdict)}."
+        because = _because(verdict.cause, verdict)
+        if verdict.parallel:
+            return f"Safe calls that stand side by side run together, in their order: {because}."
+        return f"These calls run one after another: {because}."
     if verdict.next_cause is None:
         return "Parallel execution is off: switch it on with /parallel on to run these together."
     because = _because(verdict.next_cause, verdict)
@@ -65,6 +92,14 @@ def explain(verdict: GateVerdict) -> str:
 def may_run_together(tool: Tool) -> bool:
     """Whether calls of a tool can be part of a parallel batch."""
     return _obstacle_of(tool) is None
+
+
+def shares_workers(use: ToolUse, registry: ToolRegistry, verdict: GateVerdict) -> bool:
+    """Whether this call runs on the dispatch pool and holds its slot while it runs.
+
+    Any other call holds none: it may run a subagent whose own batches need slots.
+    """
+    return verdict.parallel and _is_safe(use, registry)
 
 
 def describe_tools(registry: ToolRegistry) -> str:
@@ -91,6 +126,24 @@ def _first_obstacle(
     return None
 
 
+def _neighbours(
+    uses: Sequence[ToolUse], registry: ToolRegistry, obstacle: _Obstacle | None
+) -> tuple[range, ...]:
+    if obstacle is None:
+        return (range(len(uses)),)
+    if obstacle.cause in _PER_CALL:
+        return split([_is_safe(use, registry) for use in uses])
+    return one_by_one(len(uses))
+
+
+def _some_together(segments: Sequence[range]) -> bool:
+    return any(len(segment) > 1 for segment in segments)
+
+
+def _is_safe(use: ToolUse, registry: ToolRegistry) -> bool:
+    return _obstacle_of(registry.get(use.name)) is None
+
+
 def _obstacle_of(tool: Tool | None) -> SequentialCause | None:
     if tool is None:
         return SequentialCause.UNKNOWN_TOOL
@@ -103,6 +156,9 @@ def _obstacle_of(tool: Tool | None) -> SequentialCause | None:
 
 def _because(cause: SequentialCause, verdict: GateVerdict) -> str:
     call = f"{verdict.tool_name} (call {(verdict.call_index or 0) + 1})"
+    way_out = "a request of its own"
+    if verdict.segments_would_help:
+        way_out += ", or let its safe neighbours run together with /parallel mixed segments"
     match cause:
         case SequentialCause.DISABLED:
             return "parallel execution is off (/parallel on)"
@@ -114,12 +170,12 @@ def _because(cause: SequentialCause, verdict: GateVerdict) -> str:
         case SequentialCause.SEQUENTIAL_TOOL:
             return (
                 f"{call} may change something, so its batch keeps the order; "
-                "ask for what only reads in a request of its own"
+                f"ask for what only reads in {way_out}"
             )
         case SequentialCause.INTERRUPT_BEHAVIOR:
             return (
                 f"{call} can only be stopped from outside, which a shared worker does not allow; "
-                "ask for it in a request of its own"
+                f"ask for it in {way_out}"
             )
         case SequentialCause.UNKNOWN_TOOL:
             return f"there is no tool named {call}; /tools lists those that exist"

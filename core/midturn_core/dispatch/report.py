@@ -24,8 +24,17 @@ def build_report(
         calls=tuple(calls),
         wall_ms=_wall_ms(ran),
         sequential_ms=sum(durations),
-        parallel_ms=replay(durations, config),
+        parallel_ms=sum(replay(part, config) for part in _by_segment(ran, verdict)),
     )
+
+
+def _by_segment(ran: Sequence[CallReport], verdict: GateVerdict) -> list[list[float]]:
+    """The durations of each segment that the batch has or would have; none known: all in one."""
+    if not verdict.planned:
+        return [[call.duration_ms for call in ran]]
+    return [
+        [call.duration_ms for call in ran if call.index in segment] for segment in verdict.planned
+    ]
 
 
 def replay(durations: Sequence[float], config: ToolConcurrencyConfig) -> float:

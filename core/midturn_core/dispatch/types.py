@@ -22,9 +22,13 @@ class SequentialCause(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
-    """Whether a batch runs in parallel, and if not, why and which call decided.
+    """How the calls of a batch run, and what keeps them from running all together.
 
-    ``would_pass`` is the verdict with the switch ignored, for the what-if line (D20). When the
+    ``parallel`` says that at least two calls run together. ``cause`` is None when all do;
+    otherwise it, ``call_index`` and ``tool_name`` say why and which call decided, also for a
+    batch that runs partly together (D23).
+
+    ``would_pass`` is ``parallel`` with the switch ignored, for the what-if line (D20). When the
     switch decided and the batch would not have passed either, ``next_cause`` says why, and
     ``call_index`` and ``tool_name`` belong to it.
     """
@@ -35,6 +39,17 @@ class GateVerdict:
     tool_name: str = ""
     would_pass: bool = False
     next_cause: SequentialCause | None = None
+    segments: tuple[range, ...] = ()
+    """The calls in the groups that run together, by 0-based index, one group after the other."""
+    planned: tuple[range, ...] = ()
+    """The segments with the switch ignored."""
+    segments_would_help: bool = False
+    """The batch is sequential, and with mixed = "segments" it would run partly together."""
+
+    @property
+    def partly(self) -> bool:
+        """Some calls run together, but not all."""
+        return self.parallel and len(self.segments) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +65,8 @@ class CallReport:
     duration_ms: float
     started: float | None
     ended: float | None
+    early: bool = False
+    """It started before the message that asked for it was complete (D24)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +80,15 @@ class BatchReport:
     sequential_ms: float
     """The sum of the durations: what one after another would have taken."""
     parallel_ms: float
-    """By replaying the durations through the two-tier limits: what together would have taken."""
+    """By replaying the durations through the two-tier limits, segment by segment: what it would
+    have taken with parallel execution on."""
     abandoned: int = 0
     """Calls that outlived their limit and could not be joined (D28)."""
     cancelled_by: CancelReason | None = None
     """What cut the batch, if something did."""
+    overlap_ms: float = 0.0
+    """Time in which at least one tool ran before the message was complete: what an early start
+    gained (D24)."""
 
     def count(self, *outcomes: Outcome) -> int:
         return sum(call.outcome in outcomes for call in self.calls)

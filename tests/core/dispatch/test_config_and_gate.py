@@ -113,7 +113,11 @@ def test_a_time_limit_must_be_a_positive_number_of_seconds(key: str, value: floa
 
 def test_several_safe_calls_pass() -> None:
     passed = verdict("Read", "Grep", "Read")
-    assert passed == GateVerdict(parallel=True, would_pass=True)
+    together = (range(3),)
+    assert passed == GateVerdict(
+        parallel=True, would_pass=True, segments=together, planned=together
+    )
+    assert not passed.partly
     assert "run together" in explain(passed)
 
 
@@ -149,8 +153,70 @@ def test_each_cause_is_named_and_explained(
 
 def test_a_batch_that_only_the_switch_holds_back_says_how_to_switch_it_on() -> None:
     found = verdict("Read", "Grep", config=OFF)
-    assert found == GateVerdict(False, SequentialCause.DISABLED, would_pass=True)
+    assert found == GateVerdict(
+        False,
+        SequentialCause.DISABLED,
+        would_pass=True,
+        segments=(range(1), range(1, 2)),
+        planned=(range(2),),
+    )
     assert "/parallel on" in explain(found)
+
+
+MIXED = ToolConcurrencyConfig(enabled=True, mixed="segments")
+
+
+@pytest.mark.parametrize(
+    ("names", "segments", "decided_by"),
+    [
+        (("Read", "Grep", "Edit"), [(0, 2), (2, 3)], 2),
+        (("Edit", "Read", "Grep", "Read"), [(0, 1), (1, 4)], 0),
+        (("Read", "Grep", "Edit", "Bash", "Read", "Read"), [(0, 2), (2, 3), (3, 4), (4, 6)], 2),
+        (("Read", "Read", "Grop", "Read"), [(0, 2), (2, 3), (3, 4)], 2),
+        (("Threaded", "Read", "Read"), [(0, 1), (1, 3)], 0),
+    ],
+)
+def test_in_segments_safe_neighbours_run_together_and_each_other_call_is_a_barrier(
+    names: tuple[str, ...], segments: list[tuple[int, int]], decided_by: int
+) -> None:
+    found = verdict(*names, config=MIXED)
+    assert found.parallel
+    assert found.partly
+    assert found.would_pass
+    assert found.segments == tuple(range(*pair) for pair in segments)
+    assert (found.call_index, found.tool_name) == (decided_by, names[decided_by])
+    assert "side by side run together, in their order: " in explain(found)
+    assert f"{names[decided_by]} (call {decided_by + 1})" in explain(found)
+    sequential = verdict(*names)
+    assert not sequential.parallel
+    assert sequential.segments == tuple(range(n, n + 1) for n in range(len(names)))
+    assert (sequential.cause, sequential.call_index) == (found.cause, decided_by)
+    off = verdict(*names, config=ToolConcurrencyConfig(mixed="segments"))
+    assert (off.parallel, off.would_pass, off.next_cause) == (False, True, None)
+    assert off.planned == found.segments
+    assert "/parallel on to run these together" in explain(off)
+
+
+@pytest.mark.parametrize("names", [("Read", "Edit", "Grep"), ("Edit", "Bash"), ("Read", "Grop")])
+def test_segments_without_safe_neighbours_are_a_sequential_batch_with_its_cause(
+    names: tuple[str, ...],
+) -> None:
+    assert verdict(*names, config=MIXED) == verdict(*names)
+    assert verdict(*names).cause is not None
+    assert "segments" not in explain(verdict(*names))
+
+
+def test_all_safe_calls_are_one_segment_and_one_call_alone_is_no_parallel_batch() -> None:
+    assert verdict("Read", "Grep", config=MIXED) == verdict("Read", "Grep")
+    assert verdict("Read", config=MIXED).cause is SequentialCause.SINGLE_CALL
+    closed = verdict("Read", "Grep", "Edit", config=MIXED, closed=True)
+    assert (closed.parallel, closed.cause) == (False, SequentialCause.CLOSED)
+    assert len(closed.segments) == 3
+
+
+def test_a_sequential_batch_that_segments_would_help_says_so() -> None:
+    assert "/parallel mixed segments" in explain(verdict("Read", "Grep", "Edit"))
+    assert "/parallel mixed segments" in explain(verdict("Read", "Read", "Terminated"))
 
 
 def test_the_tools_that_stay_one_at_a_time_are_named() -> None:
