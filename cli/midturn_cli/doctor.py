@@ -84,7 +84,8 @@ def checks(arguments: Arguments, environ: Mapping[str, str]) -> Iterator[Check]:
         config = loaded.config
         yield from config_checks(loaded)
     except ConfigError as error:
-        yield Check(Verdict.FAIL, "config", str(error), "correct that, then start again")
+        for problem in error.problems:
+            yield Check(Verdict.FAIL, "config", problem, "correct that, then start again")
     yield credential_check(config)
     yield from program_checks(workspace(), environ)
     yield from folder_checks(environ)

@@ -1,4 +1,4 @@
-"""The last words of a run that could not be done: one sentence on stderr, and JSON if asked for."""
+"""The last words of a run that could not be done: sentences on stderr, and JSON if asked for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from midturn_cli.options import EXIT_FAILED, EXIT_USAGE
 from midturn_core import paths
+from midturn_core.errors import ConfigError, MidturnError
 
 
 def failure_json(message: str) -> str:
@@ -21,14 +22,15 @@ def failure_json(message: str) -> str:
     )
 
 
-def report_failure(message: str, argv: Sequence[str]) -> int:
+def report_failure(error: MidturnError, argv: Sequence[str]) -> int:
     """Say what is wrong with the usage or the configuration; returns the exit code.
 
     Whoever asked for JSON gets one valid line on stdout in every case (MB-1208).
     """
     if _wants_json(argv):
-        sys.stdout.write(failure_json(message) + "\n")
-    sys.stderr.write(f"midturn: {message}\n")
+        sys.stdout.write(failure_json(str(error)) + "\n")
+    problems = error.problems if isinstance(error, ConfigError) else (str(error),)
+    sys.stderr.write("".join(f"midturn: {problem}\n" for problem in problems))
     return EXIT_USAGE
 
 

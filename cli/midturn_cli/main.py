@@ -31,7 +31,7 @@ def _run(argv: list[str]) -> int:
     except MidturnError as error:
         from midturn_cli.failure import report_failure
 
-        return report_failure(str(error), argv)
+        return report_failure(error, argv)
     except BrokenPipeError:
         raise
     except Exception as error:  # the outermost wall: a person never sees a traceback

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 EXAMPLES = '"c-s", "f2" or "escape enter"'
 LONGEST_SEQUENCE = 3
@@ -71,22 +72,28 @@ def check_key_map(
     """Compare all actions with each other.
 
     Raises:
-        ValueError: two of them share a key, or one has none and needs it. The text begins with
-            the action that was given other keys than its ``built_in`` ones.
+        ValueError: two of them share a key, or one begins with the other. A line for each such
+            pair, which begins with the action that was given other keys than its ``built_in`` ones.
     """
+    if conflicts := list(_conflicts(chosen, built_in)):
+        raise ValueError("\n".join(conflicts))
+
+
+def _conflicts(
+    chosen: Mapping[str, tuple[str, ...]], built_in: Mapping[str, tuple[str, ...]]
+) -> Iterator[str]:
     for action, other in _pairs(chosen, built_in):
-        for key in chosen[action]:
-            for taken in chosen[other]:
-                if key == taken:
-                    raise ValueError(
-                        f'{action} cannot have "{key}", which {other} has; give one of them '
-                        f"another key, or none: {other} = []"
-                    )
-                if _begins(key, taken) or _begins(taken, key):
-                    raise ValueError(
-                        f'{action} cannot have "{key}" beside "{taken}" of {other}: one begins '
-                        "with the other"
-                    )
+        for key, taken in product(chosen[action], chosen[other]):
+            if key == taken:
+                yield (
+                    f'{action} cannot have "{key}", which {other} has; give one of them '
+                    f"another key, or none: {other} = []"
+                )
+            elif _begins(key, taken) or _begins(taken, key):
+                yield (
+                    f'{action} cannot have "{key}" beside "{taken}" of {other}: one begins '
+                    "with the other"
+                )
 
 
 def _pairs(

@@ -110,21 +110,28 @@ def load_config(source: ConfigSource, parse_rule: RuleParser | None = None) -> L
     ``parse_rule`` checks permission rules; None takes the parser of ``permission.rules``.
 
     Raises:
-        ConfigError: something cannot be used.
+        ConfigError: something cannot be used; it names everything of that kind at once, except
+            in a file that cannot be read or is no valid TOML.
     """
     path = source.file or paths.config_file(source.environ)
     file = _user_file(source, path)
-    values, origins, rule_origins = _merge(
-        [*_file_settings(file), *_variable_settings(source.environ), *_flag_settings(source.flags)],
-        parse_rule or _parse_rule,
+    problems = list(_misplaced_tables(file))
+    settings = (
+        *_file_settings(file),
+        *_variable_settings(source.environ),
+        *_flag_settings(source.flags),
     )
+    merged = _merge(_checked(settings, parse_rule or _parse_rule, problems))
+    config = _build(merged, problems)
+    if problems:
+        raise ConfigError(*dict.fromkeys(problems))
     return LoadedConfig(
-        config=_build(values, origins, _credentials(source.environ)),
-        origins=origins,
+        config=replace(config, model=replace(config.model, **_credentials(source.environ))),
+        origins=merged.origins,
         file=path,
         file_read=file is not None,
         warnings=(*_file_warnings(file), *_variable_warnings(source.environ)),
-        rule_origins=rule_origins,
+        rule_origins=merged.rule_origins,
     )
 
 
@@ -137,13 +144,17 @@ def _user_file(source: ConfigSource, path: Path) -> ConfigFile | None:
         return None
 
 
-def _file_settings(file: ConfigFile | None) -> Iterator[_Setting]:
-    if file is None:
-        return
+def _misplaced_tables(file: ConfigFile | None) -> Iterator[str]:
     for section in SECTIONS:
+        if file is not None and not isinstance(file.values.get(section, {}), dict):
+            yield f"{file.place(section)}: {section} must be a table: [{section}]"
+
+
+def _file_settings(file: ConfigFile | None) -> Iterator[_Setting]:
+    for section in SECTIONS if file is not None else ():
         table = file.values.get(section, {})
         if not isinstance(table, dict):
-            raise ConfigError(f"{file.place(section)}: {section} must be a table: [{section}]")
+            continue
         for name, value in cast("dict[str, object]", table).items():
             if key := KEYS_BY_ID.get(f"{section}.{name}"):
                 yield _Setting(key, value, Origin(Layer.USER_FILE, file.place(section, name)))
@@ -168,29 +179,57 @@ def _flag_settings(flags: Iterable[FlagSetting]) -> Iterator[_Setting]:
 _Origins: TypeAlias = dict[str, tuple[Origin, ...]]
 
 
-def _merge(
-    settings: Iterable[_Setting], parse_rule: RuleParser
-) -> tuple[dict[str, KeyValue], _Origins, _Origins]:
-    """The values, what set each key, and what set each single rule."""
-    values: dict[str, KeyValue] = {}
-    each: _Origins = {}
-    built_in: tuple[Origin, ...] = (Origin(Layer.BUILT_IN),)
-    origins: _Origins = dict.fromkeys(KEYS_BY_ID, built_in)
+@dataclass(frozen=True, slots=True)
+class _CheckedSetting:
+    """``value`` None: it cannot be used."""
+
+    key: ConfigKey
+    value: KeyValue | None
+    origin: Origin
+
+
+def _checked(
+    settings: Iterable[_Setting], parse_rule: RuleParser, problems: list[str]
+) -> Iterator[_CheckedSetting]:
     for setting in settings:
-        key, before = setting.key, values.get(setting.key.id)
+        key, origin = setting.key, setting.origin
         try:
-            value = check_value(key.kind, setting.value, parse_rule)
+            yield _CheckedSetting(key, check_value(key.kind, setting.value, parse_rule), origin)
         except ValueError as error:
-            raise ConfigError(_complaint(key, setting.origin, str(error))) from error
+            problems += (_complaint(key, origin, line) for line in str(error).split("\n"))
+            yield _CheckedSetting(key, None, origin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """The values of all layers, what set each key, and what set each single rule."""
+
+    values: dict[str, KeyValue]
+    origins: _Origins
+    rule_origins: _Origins
+    unusable: set[str]
+    """The sections with a value that cannot be used."""
+
+
+def _merge(settings: Iterable[_CheckedSetting]) -> _Merged:
+    built_in: tuple[Origin, ...] = (Origin(Layer.BUILT_IN),)
+    merged = _Merged({}, dict.fromkeys(KEYS_BY_ID, built_in), {}, set())
+    values, origins, each = merged.values, merged.origins, merged.rule_origins
+    for setting in settings:
+        key, value, origin = setting.key, setting.value, setting.origin
+        before = values.get(key.id)
+        if value is None:
+            merged.unusable.add(key.section)
+            continue
         if key.adds_up and isinstance(value, tuple):
-            each[key.id] = (*each.get(key.id, ()), *(setting.origin for _ in value))
+            each[key.id] = (*each.get(key.id, ()), *(origin for _ in value))
         if key.adds_up and isinstance(before, tuple) and isinstance(value, tuple):
             values[key.id] = before + value
-            origins[key.id] = tuple(dict.fromkeys((*origins[key.id], setting.origin)))
+            origins[key.id] = tuple(dict.fromkeys((*origins[key.id], origin)))
         else:
             values[key.id] = value
-            origins[key.id] = (setting.origin,)
-    return values, origins, each
+            origins[key.id] = (origin,)
+    return merged
 
 
 def _complaint(key: ConfigKey, origin: Origin, problem: str) -> str:
@@ -200,27 +239,33 @@ def _complaint(key: ConfigKey, origin: Origin, problem: str) -> str:
     return f"{origin} {problem}"
 
 
-def _build(
-    values: Mapping[str, KeyValue],
-    origins: Mapping[str, tuple[Origin, ...]],
-    credentials: Mapping[str, str],
-) -> Config:
+def _build(merged: _Merged, problems: list[str]) -> Config:
+    """A section of which a value cannot be used stays as built in: what else is wrong there
+    may come of that.
+    """
     built_in = Config()
     sections: dict[str, Any] = {}  # the table has checked the type of every value
     for section in SECTIONS:
+        sections[section] = getattr(built_in, section)
+        if section in merged.unusable:
+            continue
         chosen = {
-            key.name: values[key.id]
+            key.name: merged.values[key.id]
             for key in CONFIG_KEYS
-            if key.section == section and key.id in values
+            if key.section == section and key.id in merged.values
         }
         try:
-            sections[section] = replace(getattr(built_in, section), **chosen)
+            sections[section] = replace(sections[section], **chosen)
         except ValueError as error:
-            # Two good values that do not fit together; the text begins with the key's name.
-            key = KEYS_BY_ID[f"{section}.{str(error).partition(' ')[0]}"]
-            raise ConfigError(f"{origins[key.id][-1]}: [{section}] {error}") from error
-    sections["model"] = replace(sections["model"], **credentials)
+            problems += _conflicts(section, error, merged.origins)
     return Config(**sections)
+
+
+def _conflicts(section: str, error: ValueError, origins: _Origins) -> Iterator[str]:
+    """Good values that do not fit together; each line begins with a key's name."""
+    for line in str(error).split("\n"):
+        key = KEYS_BY_ID[f"{section}.{line.partition(' ')[0]}"]
+        yield f"{origins[key.id][-1]}: [{section}] {line}"
 
 
 def _credentials(environ: Mapping[str, str]) -> dict[str, str]:

@@ -44,7 +44,7 @@ def check_value(kind: Kind, value: object, parse_rule: RuleParser) -> KeyValue:
     """A value as TOML gives it, checked.
 
     Raises:
-        ValueError: the text completes "<key> ...", such as "must be true or false, not 3".
+        ValueError: each line completes "<key> ...", such as "must be true or false, not 3".
     """
     checked = kind.check(value, parse_rule)
     if checked is None:
@@ -163,11 +163,16 @@ class Rules:
 
     def check(self, value: object, parse_rule: RuleParser) -> KeyValue | None:
         rules = _lines(value)
+        unreadable: list[str] = []
         for rule in rules or ():
             try:
                 parse_rule(rule)
             except ValueError as error:
-                raise ValueError(f"has a rule that cannot be read: {error}") from error
+                unreadable.append(str(error))
+        if unreadable:
+            raise ValueError(
+                "\n".join(f"has a rule that cannot be read: {why}" for why in unreadable)
+            )
         return rules
 
 

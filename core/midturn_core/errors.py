@@ -30,7 +30,15 @@ class MidturnError(Exception):
 
 
 class ConfigError(MidturnError):
-    """A configuration file, variable or flag cannot be used. Says where and what is allowed."""
+    """A configuration file, variable or flag cannot be used. Says where and what is allowed.
+
+    Attributes:
+        problems: everything that is wrong, each in one sentence.
+    """
+
+    def __init__(self, *problems: str):
+        super().__init__("; ".join(problems))
+        self.problems = problems
 
 
 class SessionError(MidturnError):

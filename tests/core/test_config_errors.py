@@ -109,6 +109,54 @@ def test_a_bad_value_is_refused_with_its_line_and_what_is_allowed(
     assert "\n" not in message and "\x1b" not in message
 
 
+def test_everything_that_is_wrong_is_told_at_once_in_the_order_of_the_file(file: Path) -> None:
+    file.write_text(
+        'web = 1\n[ui]\nplain = 1\ntheme = "pink"\n[queue]\ncap = -1\n'
+        '[keys]\nstash = "f5"\nexpand = "f5"\n'
+        '[permissions]\ndeny = ["Bash(x)", "Bash(rm"]\nallow = ["Read(a"]\n'
+    )
+    with pytest.raises(ConfigError) as caught:
+        load(file, {"MIDTURN_LOG_LEVEL": "loud"})
+    assert sorted(
+        (problem.removeprefix(f"{file}:").split(" must")[0].split(", but")[0])
+        for problem in caught.value.problems
+    ) == sorted(
+        [
+            "1: web",
+            "3: [ui] plain",
+            "4: [ui] theme",
+            "6: [queue] cap",
+            '8: [keys] stash cannot have "f5", which expand has; give one of them another key, '
+            "or none: expand = []",
+            "11: [permissions] deny has a rule that cannot be read: 'Bash(rm': the parenthesis is "
+            "not closed",
+            "12: [permissions] allow has a rule that cannot be read: 'Read(a': the parenthesis is "
+            "not closed",
+            "MIDTURN_LOG_LEVEL",
+        ]
+    )
+    assert str(caught.value) == "; ".join(caught.value.problems)
+
+
+def test_every_rule_that_cannot_be_read_is_told(file: Path) -> None:
+    file.write_text('[permissions]\ndeny = ["Bash(rm", "Bash(x)", "Read(a"]\n')
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    first, second = caught.value.problems
+    assert "'Bash(rm'" in first and "'Read(a'" in second
+    assert first.startswith(f"{file}:2: [permissions] deny ")
+    assert second.startswith(f"{file}:2: [permissions] deny ")
+
+
+def test_a_bad_value_does_not_make_a_good_one_beside_it_look_wrong(file: Path) -> None:
+    """``per_batch_max`` would be too large for the built-in ``max_concurrency``."""
+    file.write_text("[parallel]\nmax_concurrency = 11\nper_batch_max = 8\n")
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    [problem] = caught.value.problems
+    assert "max_concurrency must be" in problem
+
+
 def test_a_bad_variable_and_a_bad_flag_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="^MIDTURN_UI_PLAIN must be true or false"):
         load_config(ConfigSource({"HOME": str(tmp_path), "MIDTURN_UI_PLAIN": "maybe"}))

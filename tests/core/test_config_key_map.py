@@ -100,3 +100,15 @@ def test_submit_needs_a_key(tmp_path: Path) -> None:
 def test_an_unknown_action_is_a_warning_with_the_nearest_name(tmp_path: Path) -> None:
     (warning,) = load(tmp_path, 'stashh = "f5"').warnings
     assert warning.endswith(":2: unknown key [keys] stashh; the nearest is stash")
+
+
+def test_every_conflict_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, 'stash = "f5"\nsearch = "f5"\nundo = "c-x"\nredo = "c-x c-r"\neditor = "f5"')
+    pairs = [problem.split("[keys] ")[1] for problem in caught.value.problems]
+    assert [pair.partition(";")[0].partition(":")[0] for pair in pairs] == [
+        'stash cannot have "f5", which search has',
+        'stash cannot have "f5", which editor has',
+        'undo cannot have "c-x" beside "c-x c-r" of redo',
+        'search cannot have "f5", which editor has',
+    ]

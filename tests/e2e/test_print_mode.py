@@ -304,6 +304,19 @@ def test_a_broken_configuration_is_one_sentence_with_its_place(
     assert done.stderr.count(b"\n") == 1
 
 
+def test_every_mistake_of_a_configuration_is_a_sentence_with_its_place(tmp_path: Path) -> None:
+    """MB-1101."""
+    config = tmp_path / "config.toml"
+    config.write_text('[ui]\nplain = 1\n[queue]\nenter = "soon"\n', encoding="utf-8")
+    done = run_midturn("-p", "hi", "--output-format=json", "--config", str(config), cwd=tmp_path)
+    first, second = done.stderr.decode().splitlines()
+    assert first.startswith(f"midturn: {config}:2: [ui] plain ")
+    assert second.startswith(f"midturn: {config}:4: [queue] enter ")
+    [result] = lines_of(done)
+    assert (done.returncode, result["ok"]) == (2, False)
+    assert ":2: " in str(result["error"]) and ":4: " in str(result["error"])
+
+
 def test_a_slash_command_is_refused_and_never_sent(tmp_path: Path) -> None:
     with MessagesServer() as server:
         done = asked(server, tmp_path, "/help")
