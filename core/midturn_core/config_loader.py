@@ -122,11 +122,11 @@ def load_config(source: ConfigSource, parse_rule: RuleParser | None = None) -> L
         *_flag_settings(source.flags),
     )
     merged = _merge(_checked(settings, parse_rule or _parse_rule, problems))
-    config = _build(merged, problems)
+    config = _build(merged, _credentials(source.environ), problems)
     if problems:
         raise ConfigError(*dict.fromkeys(problems))
     return LoadedConfig(
-        config=replace(config, model=replace(config.model, **_credentials(source.environ))),
+        config=config,
         origins=merged.origins,
         file=path,
         file_read=file is not None,
@@ -151,7 +151,9 @@ def _misplaced_tables(file: ConfigFile | None) -> Iterator[str]:
 
 
 def _file_settings(file: ConfigFile | None) -> Iterator[_Setting]:
-    for section in SECTIONS if file is not None else ():
+    if file is None:
+        return
+    for section in SECTIONS:
         table = file.values.get(section, {})
         if not isinstance(table, dict):
             continue
@@ -239,7 +241,7 @@ def _complaint(key: ConfigKey, origin: Origin, problem: str) -> str:
     return f"{origin} {problem}"
 
 
-def _build(merged: _Merged, problems: list[str]) -> Config:
+def _build(merged: _Merged, credentials: Mapping[str, str], problems: list[str]) -> Config:
     """A section of which a value cannot be used stays as built in: what else is wrong there
     may come of that.
     """
@@ -258,6 +260,7 @@ def _build(merged: _Merged, problems: list[str]) -> Config:
             sections[section] = replace(sections[section], **chosen)
         except ValueError as error:
             problems += _conflicts(section, error, merged.origins)
+    sections["model"] = replace(sections["model"], **credentials)
     return Config(**sections)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
+from midturn_cli.commands.help_command import FIXED_KEYS
 from midturn_cli.key_labels import key_label, key_labels
 from midturn_core.config import KeysConfig
 from midturn_core.config_key_names import KEY_NAMES
@@ -22,6 +23,13 @@ def test_the_page_has_exactly_the_actions_of_the_table() -> None:
         f"| `{key.name}` | {key.help} | {key_labels(getattr(KeysConfig(), key.name))} |"
         for key in CONFIG_KEYS
         if key.section == "keys"
+    ]
+
+
+def test_the_page_and_the_help_name_the_same_keys_that_stay() -> None:
+    rows = [row for row in PAGE.split("## Keys that stay")[1].splitlines() if row.startswith("| ")]
+    assert [row.split(" | ")[0].removeprefix("| ").replace("`", "") for row in rows[1:]] == [
+        keys for keys, _ in FIXED_KEYS
     ]
 
 

@@ -23,7 +23,7 @@ from midturn_cli.terminal.frame_output import FrameOutput
 from midturn_cli.terminal.notifier import NotifyOptions
 from midturn_cli.terminal.resize import Rewrap
 from midturn_cli.terminal.terminal_io import TerminalIO
-from midturn_core.config import KeysConfig
+from midturn_core.config import KeysConfig, QueueConfig
 from tests.support.fake_presenter import FakePresenter
 from tests.support.fake_session import FakeSession
 from tests.support.terminal_screen import Screen, without_noise
@@ -80,7 +80,7 @@ class TerminalSetup:
     stash: str = ""
     notify: NotifyOptions = NotifyOptions()
     title: bool = False
-    enter_tier: Literal["now", "next", "later"] = "next"
+    queue: QueueConfig = QueueConfig()
     columns: int = 80
     rows: int = 24
     rewrap: Rewrap = Rewrap.NEVER
@@ -156,7 +156,7 @@ async def live_terminal(
         stash=setup.stash,
         notify=setup.notify,
         title=setup.title,
-        enter_tier=setup.enter_tier,
+        queue=setup.queue,
         after_first_paint=ready.set,
         clock=clock,
     )

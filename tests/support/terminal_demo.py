@@ -25,7 +25,7 @@ from midturn_cli.terminal.app import (  # noqa: E402  # after the prompt is on s
 )
 from midturn_cli.terminal.terminal_io import open_terminal  # noqa: E402
 from midturn_cli.ui_events import CommandOutput  # noqa: E402
-from midturn_core.config import KeysConfig  # noqa: E402
+from midturn_core.config import KeysConfig, QueueConfig  # noqa: E402
 from midturn_core.events import (  # noqa: E402
     AskAnswered,
     AskRequested,
@@ -114,7 +114,7 @@ class Demo(FakeSession):
 async def run() -> int:
     demo = Demo()
     demo.on_submit = demo.start
-    options = TerminalOptions(workspace=Path.cwd(), key_map=KeysConfig())
+    options = TerminalOptions(workspace=Path.cwd(), key_map=KeysConfig(), queue=QueueConfig())
     demo.front = TerminalFrontEnd(demo, FakePresenter, options, open_terminal(TTY))
     return await demo.front.run()
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_cli.commands.registry import CommandRegistry
+from midturn_cli.delivery_words import LATER_WORDS, NEXT_WORDS, NOW_WITHOUT_HASTE
 from midturn_cli.key_labels import key_labels
-from midturn_core.config import KeysConfig
+from midturn_core.config import KeysConfig, QueueConfig
 from midturn_core.config_keys import CONFIG_KEYS
 
 USAGE_WIDTH = 18
@@ -16,14 +17,9 @@ FIXED_KEYS = (
     ("Enter after a \\", "Begin a new line."),
     ("Ctrl-C", "Interrupt the turn. When idle: clear the draft; twice within a second: leave."),
     ("Up, Down", "Earlier and later lines."),
-    ("y s n r", "Answer a question: once, this session, no, no with a reason."),
+    ("y, s, n, r, Esc", "Answer a question: once, this session, no, no with a reason, no."),
 )
 """What ``[keys]`` does not change."""
-TIERS = (
-    ("NOW", "redirect at once: cuts the answer short, skips calls that have not started"),
-    ("NEXT", "steer: after the tool results of this step; the usual meaning of Enter"),
-    ("LATER", "after this turn, as a turn of its own"),
-)
 PREFIXES = (
     ("@path", "names a file of the folder; the menu completes it"),
     ("!command", "runs a shell command of yours; the model does not see it"),
@@ -38,7 +34,9 @@ def show_help(use: Use) -> None:
     rows = [(_short_usage(command), command.summary, command.timing) for command in use.commands]
     use.table("Commands", ("command", "what it does", "takes effect"), rows)
     use.table("Keys", ("key", "what it does"), [*key_rows(use.engine.config.keys), *FIXED_KEYS])
-    use.table("What you type while a turn runs", ("tier", "delivered"), TIERS)
+    use.table(
+        "What you type while a turn runs", ("tier", "delivered"), tier_rows(use.engine.config.queue)
+    )
     use.table(
         "Prefixes", ("prefix", "what it does"), PREFIXES, "/help COMMAND tells more about one"
     )
@@ -50,6 +48,22 @@ def key_rows(keys: KeysConfig) -> list[tuple[str, str]]:
         (key_labels(getattr(keys, key.name)), key.help)
         for key in CONFIG_KEYS
         if key.section == "keys" and getattr(keys, key.name)
+    ]
+
+
+def tier_rows(queue: QueueConfig) -> list[tuple[str, str]]:
+    """What each tier does, as the configuration has it; the one that Enter means is marked."""
+    hastens = "redirect at once: cuts the answer short, skips calls that have not started"
+    meanings = {
+        "now": hastens if queue.now_hastens else f"{NOW_WITHOUT_HASTE}, before what is NEXT",
+        "next": "steer: after the tool results of this step"
+        if queue.next_delivery == "step"
+        else f"steer: {NEXT_WORDS[queue.next_delivery]}",
+        "later": f"{LATER_WORDS[queue.later]}, as a turn of its own",
+    }
+    return [
+        (tier.upper(), f"{meaning}; what Enter means" if tier == queue.enter else meaning)
+        for tier, meaning in meanings.items()
     ]
 
 

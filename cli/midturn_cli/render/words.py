@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from midturn_cli.delivery_words import LATER_WORDS, NEXT_WORDS, NOW_WITHOUT_HASTE
 from midturn_cli.render.blocks import LiveCall, PanelFooter, PanelTitle, TurnEndBlock
 from midturn_core.config import QueueConfig
 from midturn_core.dispatch.types import GateVerdict, SequentialCause
@@ -168,7 +169,7 @@ def waits_until(item: QueuedInput, running: Sequence[LiveCall], waiting: Waiting
     if item.held:
         return "held — Enter on an empty line sends it"
     if _goes_by_hand(item, settings):
-        return "on /later run"
+        return LATER_WORDS["manual"]
     if not waiting.busy:
         return "goes next"
     if not item.is_prompt:
@@ -176,15 +177,15 @@ def waits_until(item: QueuedInput, running: Sequence[LiveCall], waiting: Waiting
     match item.priority:
         case QueuedInputPriority.NOW:
             if not settings.now_hastens:
-                return "first after this step"
+                return NOW_WITHOUT_HASTE
             blocking = next((call for call in running if _blocks_now(call)), None)
             return f"waits for {blocking.call.name} — Esc stops it" if blocking else "at once"
         case QueuedInputPriority.NEXT:
             if waiting.barred:
                 return "after the command before it"
-            return "after this step" if settings.next_delivery == "step" else "when the turn ends"
+            return NEXT_WORDS[settings.next_delivery]
         case QueuedInputPriority.LATER:
-            return "after this turn"
+            return LATER_WORDS["idle"]
         case _:
             assert_never(item.priority)
 

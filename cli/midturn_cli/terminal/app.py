@@ -39,7 +39,7 @@ from midturn_cli.terminal.writer import Writer, WriterHooks
 if TYPE_CHECKING:
     from midturn_cli.ports import Presenter, SessionPort
     from midturn_cli.ui_events import UiEvent
-    from midturn_core.config import KeysConfig
+    from midturn_core.config import KeysConfig, QueueConfig
 
 EXIT_FAILED = 1
 
@@ -58,6 +58,8 @@ class TerminalOptions:
 
     workspace: Path
     key_map: KeysConfig
+    queue: QueueConfig
+    """What Enter means while busy, and when each tier is delivered."""
     history_path: Path | None = None
     """None keeps the input history in memory."""
     keys: Literal["emacs", "vi"] = "emacs"
@@ -66,8 +68,6 @@ class TerminalOptions:
     """Show the state in the window's title."""
     stash: str = ""
     """A draft that an earlier session put aside."""
-    enter_tier: Literal["now", "next", "later"] = "next"
-    """What Enter means while busy."""
     after_first_paint: Callable[[], None] = _do_nothing
     """Called once, when the input line takes keys and the presenter exists."""
     before_last_paint: Callable[[], Awaitable[None]] = _wait_for_nothing
@@ -98,7 +98,7 @@ class TerminalFrontEnd:
         self._reason = Buffer(name="reason", multiline=False)
         self._draft = Draft(
             self._input_buffer(session),
-            options.enter_tier,
+            options.queue,
             PictureShelf(options.workspace, self._notices.warn),
         )
         self._draft.stash(options.stash)

@@ -7,29 +7,63 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.formatted_text.utils import fragment_list_to_text
 from prompt_toolkit.utils import get_cwidth
 
-MENU_ROWS = 6
+from midturn_cli.terminal.completion import MAX_MATCHES
+
+MENU_ROWS = 7
+_MARGIN = 2
+_GAP = 2
+_NARROWEST_MEANING = 8
+"""Cells: less of a meaning says nothing."""
 
 
 def menu_fragments(state: CompletionState | None, columns: int, rows: int) -> StyleAndTextTuples:
-    """At most ``rows`` completions around the chosen one, each with what it means."""
+    """At most ``rows`` rows: completions around the chosen one, each with what it means.
+
+    When some are not shown the last row says how many, or which one is chosen.
+    """
     if state is None or rows <= 0:
         return []
+    count = len(state.completions)
+    for_entries = rows if count <= rows else max(1, rows - 1)
     chosen = state.complete_index
-    first = max(0, min((chosen or 0) - rows // 2, len(state.completions) - rows))
-    shown = state.completions[first : first + rows]
-    widest = max((get_cwidth(one.display_text) for one in shown), default=0)
+    first = max(0, min((chosen or 0) - for_entries // 2, count - for_entries))
+    last = first + for_entries
+    shown = state.completions[first:last]
+    names = [one.display_text for one in shown]
+    metas = [fragment_list_to_text(one.display_meta) for one in shown]
+    widest = _name_column(names, columns) if any(metas) else columns - _MARGIN - 1
+    room = columns - widest - _MARGIN - _GAP - 1
     fragments: StyleAndTextTuples = []
-    for index, completion in enumerate(shown, first):
+    for index, (name, meta) in enumerate(zip(names, metas, strict=True), first):
         style = "class:menu.current" if index == chosen else ""
-        name = cut_to_width(completion.display_text, columns - 3)
-        meta = fragment_list_to_text(completion.display_meta)
-        room = columns - widest - 6
         fragments.append(("", "\n" if fragments else ""))
-        fragments.append((style, f"  {name}"))
-        if meta and room > 8:
-            gap = " " * (widest - get_cwidth(completion.display_text) + 2)
-            fragments.append(("class:menu.meta", f"{gap}{cut_to_width(meta, room)}"))
+        fragments.append((style, f"{' ' * _MARGIN}{cut_to_width(name, widest)}"))
+        fragments += _meaning(meta, widest - get_cwidth(cut_to_width(name, widest)), room)
+    if for_entries < min(rows, count):
+        words = cut_to_width(_what_is_left(state, for_entries), columns - _MARGIN - 1)
+        fragments.append(("class:menu.meta", f"\n{' ' * _MARGIN}{words}"))
     return fragments
+
+
+def _name_column(names: list[str], columns: int) -> int:
+    """Cells for the names; long ones leave two thirds of the row to what they mean."""
+    widest = max((get_cwidth(name) for name in names), default=0)
+    return min(widest, max(columns - _MARGIN - 1, 1), max(columns // 3, 16))
+
+
+def _meaning(meta: str, indent: int, room: int) -> StyleAndTextTuples:
+    if not meta or room < _NARROWEST_MEANING:
+        return []
+    return [("class:menu.meta", f"{' ' * (indent + _GAP)}{cut_to_width(meta, room)}")]
+
+
+def _what_is_left(state: CompletionState, shown: int) -> str:
+    """``+19 more``, or ``7 of 25``; the search for files ends at ``MAX_MATCHES``."""
+    count = len(state.completions)
+    at_least = " or more" if count == MAX_MATCHES else ""
+    if state.complete_index is not None:
+        return f"{state.complete_index + 1} of {count}{at_least}"
+    return f"+{count - shown}{at_least or ' more'}"
 
 
 def cut_to_width(text: str, columns: int) -> str:

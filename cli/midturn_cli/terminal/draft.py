@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
+from midturn_cli.delivery_words import tier_words
 from midturn_cli.terminal.pastes import PasteShelf, normalize_line_ends
 from midturn_cli.terminal.picture_shelf import PictureShelf
 
 if TYPE_CHECKING:
+    from midturn_core.config import QueueConfig
     from midturn_core.model.messages import ImageBlock
     from midturn_core.queue.types import QueuedInputPriority
 
@@ -19,11 +21,6 @@ SLOW_CHARS = 20_000
 """Each key in a longer draft takes noticeable time."""
 
 TIER_CYCLE = ("next", "now", "later")
-TIER_MEANINGS = {
-    "now": "redirects at once",
-    "next": "after this step",
-    "later": "after this turn",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +58,10 @@ def without_lone_surrogates(text: str) -> str:
 class Draft:
     """Wraps the buffer of the input line."""
 
-    def __init__(self, buffer: Buffer, enter_tier: str, pictures: PictureShelf) -> None:
+    def __init__(self, buffer: Buffer, queue: QueueConfig, pictures: PictureShelf) -> None:
         self.buffer = buffer
         self._pictures = pictures
-        self._enter_tier = enter_tier
+        self._queue = queue
         self._chosen_tier: str | None = None
         self._shelf = PasteShelf()
         self._pasted_start = ""
@@ -82,7 +79,12 @@ class Draft:
     @property
     def tier(self) -> str:
         """The tier that Enter would use while a turn runs."""
-        return self._chosen_tier or self._enter_tier
+        return self._chosen_tier or self._queue.enter
+
+    @property
+    def tier_words(self) -> str:
+        """When a line of this tier is delivered."""
+        return tier_words(self.tier, self._queue)
 
     @property
     def stashed_shown(self) -> str:

@@ -26,7 +26,7 @@ from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
 from midturn_cli.terminal.completion_menu import MENU_ROWS, cut_to_width, menu_fragments
-from midturn_cli.terminal.draft import TIER_MEANINGS, Draft
+from midturn_cli.terminal.draft import Draft
 from midturn_cli.terminal.hidden_letters import HiddenLetters
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def _prefix(model: RegionModel) -> StyleAndTextTuples:
         tier = model.draft.tier
         fragments.append((f"class:tier.{tier}", f"{tier.upper()} "))
         if model.size().columns >= _SHORT_TAG_COLUMNS:
-            fragments.append(("class:tier.meaning", f"{TIER_MEANINGS[tier]} "))
+            fragments.append(("class:tier.meaning", f"{model.draft.tier_words} "))
     if mode := model.vi_mode():
         fragments.append(("class:vi", f"{mode} "))
     glyph = GLYPH if model.draft_has_keys() else " " * len(GLYPH)

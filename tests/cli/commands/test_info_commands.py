@@ -10,11 +10,11 @@ import pytest
 from midturn_cli.commands.all_commands import all_commands
 from midturn_cli.commands.command import Command
 from midturn_cli.commands.context_command import estimate
-from midturn_cli.commands.help_command import FIXED_KEYS, TIERS, key_rows
+from midturn_cli.commands.help_command import FIXED_KEYS, key_rows, tier_rows
 from midturn_cli.commands.info_commands import first_sentence
 from midturn_cli.ui_events import CommandTable
 from midturn_core import paths
-from midturn_core.config import KeysConfig
+from midturn_core.config import KeysConfig, QueueConfig
 from midturn_core.version import VERSION
 from tests.support.busy_session import busy_session
 from tests.support.scripted_model import ScriptedModel, calls, text, use
@@ -156,8 +156,24 @@ async def test_help_lists_commands_keys_tiers_and_prefixes(tmp_path: Path) -> No
         assert rows["/parallel ..."][1] == "at once"
         assert rows["/model [NAME]"][1] == "at once; changes wait"
         assert set(cells(kit, "Keys")) == {key for key, _ in (*FIXED_KEYS, *key_rows(KeysConfig()))}
-        assert set(cells(kit, "What you type while a turn runs")) == {tier for tier, _ in TIERS}
+        assert cells(kit, "What you type while a turn runs") == {
+            tier: (meaning,) for tier, meaning in tier_rows(QueueConfig())
+        }
         assert set(cells(kit, "Prefixes")) == {"@path", "!command", "/command"}
+
+
+def test_help_says_what_the_configuration_makes_of_the_tiers() -> None:
+    usual = dict(tier_rows(QueueConfig()))
+    assert usual["NEXT"].endswith("; what Enter means")
+    assert "Enter" not in usual["NOW"] + usual["LATER"]
+    changed = QueueConfig(
+        enter="later", next_delivery="turn_end", later="manual", now_hastens=False
+    )
+    assert dict(tier_rows(changed)) == {
+        "NOW": "first after this step, before what is NEXT",
+        "NEXT": "steer: when the turn ends",
+        "LATER": "on /later run, as a turn of its own; what Enter means",
+    }
 
 
 @pytest.mark.parametrize("command", all_commands(), ids=lambda command: command.name)

@@ -4,8 +4,20 @@ import os
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.buffer import CompletionState
+from prompt_toolkit.completion import Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import fragment_list_to_text
+from prompt_toolkit.utils import get_cwidth
 
-from midturn_cli.terminal.completion import best_matches, command_token, file_token, quoted
+from midturn_cli.terminal.completion import (
+    MAX_MATCHES,
+    best_matches,
+    command_token,
+    file_token,
+    quoted,
+)
+from midturn_cli.terminal.completion_menu import menu_fragments
 from midturn_cli.terminal.file_index import FileEntry, gather_files
 from tests.support.fake_session import FakeSession
 from tests.support.live_terminal import TerminalSetup, live_terminal, until
@@ -152,3 +164,38 @@ async def test_typing_goes_on_while_files_are_gathered(workspace: Path) -> None:
         await terminal.draft_is("@guide")
         terminal.send("\x1b")
         await until(lambda: "docs/guide.md" not in terminal.screen_text())
+
+
+def menu(count: int, chosen: int | None, columns: int = 80, rows: int = 7) -> list[str]:
+    completions = [
+        Completion(f"/c{number}", display=f"/c{number} [one | two | three]", display_meta="does it")
+        for number in range(count)
+    ]
+    state = CompletionState(Document("/"), completions, chosen)
+    return fragment_list_to_text(menu_fragments(state, columns, rows)).split("\n")
+
+
+def test_a_menu_with_more_than_it_shows_says_how_many() -> None:
+    assert len(menu(7, None)) == 7
+    assert menu(8, None)[-1] == "  +2 more"
+    assert menu(25, None)[-1] == "  +19 more"
+    assert menu(MAX_MATCHES, None)[-1] == f"  +{MAX_MATCHES - 6} or more"
+
+
+def test_a_menu_says_which_of_all_is_chosen_and_shows_it() -> None:
+    rows = menu(25, 12)
+    assert rows[-1] == "  13 of 25"
+    assert len(rows) == 7
+    assert any("/c12 " in row for row in rows)
+    assert "/c24 " in menu(25, 24)[-2]
+
+
+def test_a_menu_of_one_row_shows_the_chosen_one() -> None:
+    assert menu(25, 3, rows=1) == ["  /c3 [one | two | three]  does it"]
+
+
+def test_long_usages_leave_room_for_what_they_mean_in_a_narrow_window() -> None:
+    for row in menu(3, None, columns=40):
+        assert get_cwidth(row) <= 40
+        assert row.endswith("does it")
+        assert "…" in row

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from midturn_core.config import QueueConfig
 from midturn_core.queue.types import QueuedInputPriority
 from tests.support.fake_session import FakeSession
 from tests.support.live_terminal import (
@@ -73,8 +74,31 @@ async def test_tab_cycles_the_tier_of_a_draft_while_busy_and_shows_its_meaning()
         assert terminal.session.submitted[1].priority is None
 
 
+@pytest.mark.parametrize(
+    ("queue", "tags"),
+    [
+        (
+            QueueConfig(next_delivery="turn_end", now_hastens=False),
+            ["NEXT when the turn ends", "NOW first after this step", "LATER after this turn"],
+        ),
+        (
+            QueueConfig(later="manual"),
+            ["NEXT after this step", "NOW redirects at once", "LATER on /later run"],
+        ),
+    ],
+)
+async def test_the_tag_says_what_the_configuration_makes_of_a_tier(
+    queue: QueueConfig, tags: list[str]
+) -> None:
+    async with live_terminal(FakeSession(busy=True), TerminalSetup(queue=queue)) as terminal:
+        terminal.send("a")
+        for tag in tags:
+            await terminal.shows(f"{tag} › a")
+            terminal.send("\t")
+
+
 async def test_the_cycle_starts_at_the_configured_tier() -> None:
-    setup = TerminalSetup(enter_tier="later")
+    setup = TerminalSetup(queue=QueueConfig(enter="later"))
     async with live_terminal(FakeSession(busy=True), setup) as terminal:
         terminal.send("a\t\r")
         await terminal.submitted("a")

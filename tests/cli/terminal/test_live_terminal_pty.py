@@ -158,6 +158,8 @@ def test_a_stop_from_outside_and_the_shell_key_leave_a_usable_shell() -> None:
         os.kill(pid, signal.SIGTSTP)
         shell.wait_screen(r"Stopped(.|\n)*Stopped|GOT 10(.|\n)*Stopped", DEADLINE)
         shell.send("fg\r")
+        # What is typed before that is the shell's: it would make a line feed of the Enter.
+        shell.wait_screen(r"fg\n(.|\n)*fg\n(.|\n)*^status row", DEADLINE)
         shell.send("after\r")
         shell.wait_screen("GOT 5", DEADLINE)
         shell.send("\x04")
