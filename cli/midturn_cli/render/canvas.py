@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from rich.console import Console, RenderableType
-from rich.text import Text
+from rich.style import Style
+from rich.text import Span, Text
 from rich.theme import Theme
 
 ColorSystem = Literal["standard", "256", "truecolor"]
@@ -23,6 +24,10 @@ _TRAILING = re.compile(
 _ROW_END = re.compile(r"(?:\x1b\[[0-9;]*m| )+\Z")
 _SGR = re.compile(r"\x1b\[[0-9;]*m")
 RESET = "\x1b[0m"
+KEPT_ROWS = 256
+"""Several frames of a high live region."""
+
+_RowKey: TypeAlias = tuple[str, str | Style, tuple[Span, ...], int]
 
 
 class Canvas:
@@ -31,6 +36,7 @@ class Canvas:
     def __init__(self, color_system: ColorSystem | None) -> None:
         self._color_system: ColorSystem | None = color_system
         self._kept: Console | None = None
+        self._rows: dict[_RowKey, list[str]] = {}
 
     def render(self, renderables: Iterable[RenderableType], width: int) -> str:
         """Whole lines of ANSI text, exactly as Rich prints the renderables one after another."""
@@ -42,9 +48,21 @@ class Canvas:
         return target.getvalue()
 
     def rows(self, rows: Iterable[Text], width: int) -> list[str]:
-        """One string per row. A row is cut, not wrapped, when it is wider than ``width``."""
-        fitting = [_fitting(row, width) for row in rows]
-        return self.render(fitting, width).split("\n")[:-1]
+        """One string per row. A row is cut, not wrapped, when it is wider than ``width``.
+
+        Rows that were asked for lately are not rendered again.
+        """
+        return [rendered for row in rows for rendered in self._row(row, width)]
+
+    def _row(self, row: Text, width: int) -> list[str]:
+        key = (row.plain, row.style, tuple(row.spans), width)
+        rendered = self._rows.get(key)
+        if rendered is None:
+            if len(self._rows) >= KEPT_ROWS:
+                self._rows.clear()
+            rendered = self.render([_fitting(row, width)], width).split("\n")[:-1]
+            self._rows[key] = rendered
+        return rendered
 
     def wrap(self, text: Text, width: int) -> list[Text]:
         """The text as rows of at most ``width`` cells, broken at blanks where possible."""

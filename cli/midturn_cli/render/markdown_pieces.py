@@ -6,7 +6,9 @@ tables also do for themselves; a silent leaf before the tokens restores that sta
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, TypeAlias
 
 from markdown_it.token import Token
@@ -37,6 +39,12 @@ class _BlockMarkdown(Markdown):
     }
 
 
+@lru_cache(8)
+def _blank_markdown(code_theme: str) -> _BlockMarkdown:
+    """Kept, because each new one makes a parser of its own, which costs as much as a paragraph."""
+    return _BlockMarkdown("", code_theme=code_theme, hyperlinks=False)
+
+
 @dataclass(frozen=True, slots=True)
 class BlocksPiece:
     """Finished top-level blocks as parsed tokens."""
@@ -49,7 +57,7 @@ class BlocksPiece:
     """It goes on with a list of which the first items are another piece."""
 
     def renderables(self, code_theme: str) -> list[RenderableType]:
-        markdown = _BlockMarkdown("", code_theme=code_theme, hyperlinks=False)
+        markdown = copy(_blank_markdown(code_theme))
         state = Token("after_gap" if self.gap else "after_no_gap", "", 0)
         markdown.parsed = [state, *self.tokens]
         return [markdown]

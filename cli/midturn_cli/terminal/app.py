@@ -24,11 +24,12 @@ from midturn_cli.terminal.file_index import FileIndex
 from midturn_cli.terminal.frame_application import ApplicationParts, FrameApplication
 from midturn_cli.terminal.history import InputHistory
 from midturn_cli.terminal.keys import Focuses, build_bindings
-from midturn_cli.terminal.layout import STYLE, RegionModel, RegionTexts, build_region
+from midturn_cli.terminal.layout import STYLE, RegionModel, build_region
 from midturn_cli.terminal.modes import TerminalModes, WantedModes
 from midturn_cli.terminal.notices import Notices, describe
 from midturn_cli.terminal.notifier import Notifier, NotifyOptions
 from midturn_cli.terminal.picture_shelf import PictureShelf
+from midturn_cli.terminal.region_rows import RegionTexts
 from midturn_cli.terminal.screen import Hint, Screen, ScreenParts
 from midturn_cli.terminal.signals import EXIT_HANGUP, handled_signals
 from midturn_cli.terminal.streams import redirected_streams

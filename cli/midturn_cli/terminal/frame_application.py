@@ -7,6 +7,7 @@ Private names used here, and nowhere else: ``Application._redraw``, ``Applicatio
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -142,6 +143,8 @@ class FrameApplication(Application[int]):
         self._kept_back = ""
         """Committed text that waits until the size is stable."""
         self._resize: ResizeDebounce | None = None
+        self.paint_seconds = 0.0
+        """CPU time that the last paint took."""
         self.max_render_postpone_time = LONGEST_POSTPONE
         self.ttimeoutlen = ESCAPE_SECONDS
         self.on_key_handled: Callable[[], None] = lambda: None
@@ -238,6 +241,11 @@ class FrameApplication(Application[int]):
     def _redraw(self, render_as_done: bool = False) -> None:
         if not render_as_done and not self.may_paint():
             return
+        started = time.thread_time()
+        self._paint(render_as_done)
+        self.paint_seconds = time.thread_time() - started
+
+    def _paint(self, render_as_done: bool) -> None:
         if self._rewrap is not Rewrap.WRITTEN or render_as_done:
             super()._redraw(render_as_done)
             return

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition, is_searching
-from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.layout import (
     BufferControl,
     ConditionalContainer,
@@ -28,9 +27,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from midturn_cli.terminal.completion_menu import MENU_ROWS, cut_to_width, menu_fragments
 from midturn_cli.terminal.draft import Draft
 from midturn_cli.terminal.hidden_letters import HiddenLetters
-
-if TYPE_CHECKING:
-    from midturn_cli.ports import LiveRegion
+from midturn_cli.terminal.region_rows import RegionTexts, RowsControl, row_fragments
 
 GLYPH = "› "
 MAX_INPUT_ROWS = 8
@@ -58,36 +55,6 @@ STYLE = Style.from_dict(
     }
 )
 
-PARTS = ("tail", "tools", "queue", "ask")
-"""The presenter's parts above the input line, top to bottom."""
-_GIVES_WAY = ("tail", "queue", "tools", "ask")
-"""Which part loses rows first when there is no room."""
-
-
-class RegionTexts:
-    """What the windows show now; the writer replaces it at each paint."""
-
-    def __init__(self) -> None:
-        self.parts: dict[str, str] = {part: "" for part in PARTS}
-        self.status = ""
-
-    def take(self, region: LiveRegion) -> None:
-        self.parts = {
-            "tail": region.tail,
-            "tools": region.tools,
-            "queue": region.queue,
-            "ask": region.ask,
-        }
-        self.status = region.status
-
-    @property
-    def asking(self) -> bool:
-        return bool(self.parts["ask"])
-
-
-def rows_of(text: str) -> int:
-    return text.count("\n") + 1 if text else 0
-
 
 def region_rows(screen_rows: int) -> int:
     """The most rows that the live region may have."""
@@ -98,20 +65,6 @@ def input_rows_limit(screen_rows: int, asking: bool, stashed: bool = False) -> i
     """The most rows of the input line; a question and the stash must stay visible beside it."""
     beside = (4 if asking else 1) + stashed
     return max(1, min(MAX_INPUT_ROWS, region_rows(screen_rows) - beside))
-
-
-def fit(parts: Mapping[str, str], rows: int) -> dict[str, str]:
-    """Cut the parts to ``rows`` rows altogether; each keeps its last rows."""
-    fitted = dict(parts)
-    excess = sum(rows_of(text) for text in fitted.values()) - rows
-    for part in _GIVES_WAY:
-        if excess <= 0:
-            break
-        lines = fitted[part].split("\n") if fitted[part] else []
-        cut = min(excess, len(lines))
-        fitted[part] = "\n".join(lines[cut:])
-        excess -= cut
-    return fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +108,7 @@ def build_region(model: RegionModel) -> Region:
     menu = Condition(lambda: _menu_rows(model) > 0)
     status = FormattedTextControl(lambda: _status(model), show_cursor=False)
     parts: list[AnyContainer] = [
-        *(_ansi_part(model, part) for part in PARTS),
+        _parts_window(model),
         ConditionalContainer(_stash_window(model), Condition(lambda: _stash_rows(model) > 0)),
         ConditionalContainer(reason_window, Condition(model.reasoning)),
         input_window,
@@ -168,16 +121,13 @@ def build_region(model: RegionModel) -> Region:
     return Region(Layout(HSplit(parts), input_window), input_window, reason_window)
 
 
-def _ansi_part(model: RegionModel, part: str) -> ConditionalContainer:
-    def text() -> str:
-        taken = _rows_below_parts(model)
-        room = max(0, region_rows(model.size().rows) - taken)
-        return fit(model.texts.parts, room)[part]
+def _parts_window(model: RegionModel) -> ConditionalContainer:
+    def rows() -> list[str]:
+        room = region_rows(model.size().rows) - _rows_below_parts(model)
+        return model.texts.rows(max(0, room))
 
-    control = FormattedTextControl(lambda: ANSI(text()), show_cursor=False)
-    return ConditionalContainer(
-        Window(control, dont_extend_height=True), Condition(lambda: bool(text()))
-    )
+    window = Window(RowsControl(rows), dont_extend_height=True)
+    return ConditionalContainer(window, Condition(lambda: bool(rows())))
 
 
 def _input_window(model: RegionModel, search: SearchToolbar) -> Window:
@@ -269,7 +219,5 @@ def _prefix(model: RegionModel) -> StyleAndTextTuples:
 
 def _status(model: RegionModel) -> StyleAndTextTuples:
     hint = model.hint()
-    text: StyleAndTextTuples = (
-        [("class:hint", hint)] if hint else to_formatted_text(ANSI(model.texts.status))
-    )
+    text: StyleAndTextTuples = [("class:hint", hint)] if hint else row_fragments(model.texts.status)
     return [("[ZeroWidthEscape]", _NO_WRAP), *text]

@@ -67,6 +67,10 @@ class Screen:
     def may_paint(self) -> bool:
         return self._app.may_paint()
 
+    @property
+    def paint_seconds(self) -> float:
+        return self._app.paint_seconds
+
     def commit(self, text: str) -> float:
         self._app.commit(text)
         return self._app.frame_output.last_write_seconds

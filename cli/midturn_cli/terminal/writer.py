@@ -1,6 +1,6 @@
 """The only writer: events in, frames out, at most twenty a second, nothing while idle.
 
-More often only while there is more text than a frame may carry.
+More often only while there is more text than a frame may carry, less often on a slow machine.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from midturn_cli.ui_events import ClipboardText, UiEvent
 
 FRAME_SECONDS = 1 / 20
+LONGEST_FRAME_SECONDS = 1 / 10
+PAINT_REST = 9
+"""The pause between frames, in multiples of the CPU time that the last one took: a machine that
+is slow, or has other work, paints less often instead of painting all the time.
+"""
 PAUSE_SHARE = 0.6
 """The pause while text is left over, in multiples of what the frame before took."""
 SHORTEST_PAUSE = 1 / 100
@@ -43,6 +48,11 @@ class PaintTarget(Protocol):
         ...
 
     def may_paint(self) -> bool: ...
+
+    @property
+    def paint_seconds(self) -> float:
+        """CPU time that the last paint of the live region took."""
+        ...
 
     def commit(self, text: str) -> float:
         """Put whole lines above the live region in one frame; seconds that the write took."""
@@ -100,6 +110,7 @@ class Writer:
         self._presenter: Presenter | None = None
         self._backlog = False
         self._last_frame_seconds = 0.0
+        self._turn_seconds = 0.0
         self._told: set[str] = set()
         self._clipboard: str | None = None
         self._plain: list[str] = []
@@ -136,7 +147,9 @@ class Writer:
         while True:
             await self._wait(presenter)
             self._wake.clear()
+            started = time.thread_time()
             self._turn(presenter)
+            self._turn_seconds = time.thread_time() - started
             await asyncio.sleep(self._pause())
 
     def flush(self) -> None:
@@ -152,7 +165,8 @@ class Writer:
 
     def _pause(self) -> float:
         if not self._backlog:
-            return FRAME_SECONDS
+            rest = PAINT_REST * (self._turn_seconds + self._target.paint_seconds)
+            return min(max(rest, FRAME_SECONDS), LONGEST_FRAME_SECONDS)
         pause = max(PAUSE_SHARE * self._last_frame_seconds, SHORTEST_PAUSE)
         return min(pause, FRAME_SECONDS)
 

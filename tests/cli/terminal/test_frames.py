@@ -8,7 +8,8 @@ from prompt_toolkit.renderer import Renderer
 
 from midturn_cli.terminal.frame_budget import COMPUTING_SECONDS, LARGEST, SMALLEST, FrameBudget
 from midturn_cli.terminal.frame_output import SYNC_BEGIN, SYNC_END
-from midturn_cli.terminal.layout import fit, input_rows_limit, region_rows
+from midturn_cli.terminal.layout import input_rows_limit, region_rows
+from midturn_cli.terminal.region_rows import fit
 from midturn_cli.terminal.resize import Rewrap, rows_above_cursor, terminal_rewrap
 from midturn_cli.ui_events import CommandOutput
 from midturn_core.events import (
