@@ -88,6 +88,7 @@ class CallExecution:
         self._ended: float | None = None
         self._limit = scope.config.timeout_per_call
         self._retried = False
+        self._abandoned = False
 
     @property
     def tool_use(self) -> ToolUse:
@@ -106,6 +107,9 @@ class CallExecution:
             duration_ms=self.result.duration_ms,
             started=self._started,
             ended=self._ended,
+            retried=self._retried,
+            abandoned=self._abandoned,
+            pooled=bool(self._place.tiers),
         )
 
     async def run(self) -> None:
@@ -232,7 +236,11 @@ class CallExecution:
         busy = worker.close()
         if busy or not task.done():
             log.warning("call %s (%s) was abandoned", self._use.id, self._use.name)
-            self._scope.on_abandoned(None if task.done() else task)
+            self._abandon(None if task.done() else task)
+
+    def _abandon(self, task: asyncio.Task[Any] | None) -> None:
+        self._abandoned = True
+        self._scope.on_abandoned(task)
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T | None:
         """The value of ``work``; None when a stop was asked for first (work is then undone)."""
@@ -244,7 +252,7 @@ class CallExecution:
                 task.cancel()
                 await asyncio.wait((task,), timeout=self._scope.limits.join)
                 if not task.done():
-                    self._scope.on_abandoned(task)
+                    self._abandon(task)
         finally:
             task.cancel()
         return task.result() if task.done() and not task.cancelled() else None

@@ -25,6 +25,7 @@ def build_report(
         wall_ms=_wall_ms(ran),
         sequential_ms=sum(durations),
         parallel_ms=sum(replay(part, config) for part in _by_segment(ran, verdict)),
+        config=config,
     )
 
 

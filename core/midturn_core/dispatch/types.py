@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.interrupt import CancelReason
 from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
 
@@ -67,6 +68,11 @@ class CallReport:
     ended: float | None
     early: bool = False
     """It started before the message that asked for it was complete (D24)."""
+    retried: bool = False
+    abandoned: bool = False
+    """It outlived its limit and could not be joined (D28)."""
+    pooled: bool = False
+    """While it ran it held a slot, of its batch and of the pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,8 @@ class BatchReport:
     """Calls that outlived their limit and could not be joined (D28)."""
     cancelled_by: CancelReason | None = None
     """What cut the batch, if something did."""
+    config: ToolConcurrencyConfig = ToolConcurrencyConfig()
+    """The settings that were in force."""
     overlap_ms: float = 0.0
     """Time in which at least one tool ran before the message was complete: what an early start
     gained (D24)."""
