@@ -89,6 +89,12 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
     ),
     ConfigKey(
         "parallel",
+        "per_context_max",
+        Whole(1, MAX_CONCURRENCY_LIMIT),
+        "Slots that one agent may hold at once, at most max_concurrency; unset is the same as it.",
+    ),
+    ConfigKey(
+        "parallel",
         "max_calls",
         Whole(1, MAX_CALLS_PER_BATCH),
         "Calls of one response that are run; the others get an error that says so.",

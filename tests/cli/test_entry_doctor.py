@@ -209,7 +209,10 @@ def test_config_shows_every_value_as_toml_with_the_place_that_set_it(home: Path)
     text = "\n".join(config_lines(loaded))
     values = tomllib.loads(text)
     shown = {f"{section}.{key}" for section, table in values.items() for key in table}
-    assert shown == {key.id for key in CONFIG_KEYS} - {"parallel.per_batch_max"}
+    assert shown == {key.id for key in CONFIG_KEYS} - {
+        "parallel.per_batch_max",
+        "parallel.per_context_max",
+    }
     assert values["model"]["prices"]["a.b"]["output"] == 2.0
     for line in (
         f'keys = "vi" # user file: {file}:2',

@@ -67,6 +67,7 @@ def test_a_broken_file_is_refused_with_its_line(
         ("[queue]\ncap = true\n", 2, "must be a whole number"),
         ("[queue]\ncap = 1.0\n", 2, "must be a whole number"),
         ("[parallel]\nmax_concurrency = 11\n", 2, "must be a whole number from 1 to 10, not 11"),
+        ("[parallel]\nper_context_max = 11\n", 2, "must be a whole number from 1 to 10, not 11"),
         ("[parallel]\nper_batch_max = 0\n", 2, "must be a whole number from 1 to 10, not 0"),
         ("[parallel]\nmax_calls = 51\n", 2, "must be a whole number from 1 to 50, not 51"),
         ('[parallel]\nmixed = "parallel"\n', 2, 'must be one of "sequential", "segments"'),

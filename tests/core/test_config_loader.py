@@ -168,13 +168,14 @@ def test_the_example_file_holds_every_key_and_equals_the_built_in_values(home: P
     assert loaded.config == Config()
     assert loaded.warnings == ()
     unset = {key for key, origins in loaded.origins.items() if origins[-1].layer is Layer.BUILT_IN}
-    assert unset == {"parallel.per_batch_max"}
+    assert unset == {"parallel.per_batch_max", "parallel.per_context_max"}
     assert "# per_batch_max = 4" in EXAMPLE.read_text()
 
 
 def test_the_optional_lines_of_the_example_file_work_too(home: Path) -> None:
-    text = EXAMPLE.read_text().replace("# per_batch_max", "per_batch_max")
+    text = EXAMPLE.read_text().replace("# per_", "per_")
     text = text.replace("prices = {}\n", "").replace("# prices", "prices")
     loaded = load(home, text)
-    assert loaded.config.parallel.per_batch_max == 4
+    parallel = loaded.config.parallel
+    assert (parallel.per_batch_max, parallel.per_context_max) == (4, 4)
     assert loaded.config.model.prices["some-model"].cache_write == 6.25

@@ -17,7 +17,7 @@ from midturn_core.dispatch.reaction import StopLimits
 from midturn_core.dispatch.report import build_report
 from midturn_core.dispatch.runner import BatchSignals, CallRunner, ToolBatch
 from midturn_core.dispatch.segments import SegmentLine
-from midturn_core.dispatch.slots import Slots
+from midturn_core.dispatch.slots import Permits, Slots
 from midturn_core.dispatch.types import BatchOutcome, BatchReport, GateVerdict
 from midturn_core.events import BatchFinished, BatchStarted, Emit, Event, ToolUseStarted
 from midturn_core.interrupt import CancelReason
@@ -32,8 +32,8 @@ class BatchResources:
 
     config: ToolConcurrencyConfig
     limits: StopLimits
-    slots: Slots
-    """The global tier, over all batches and contexts."""
+    slots: Permits
+    """The global tier, over all batches and contexts, as the context of the batch sees it."""
     shared_pool: Callable[[], WorkerPool]
     """The workers of calls that run together; created when the first of them needs it."""
     io_pool: Callable[[], WorkerPool]

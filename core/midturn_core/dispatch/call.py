@@ -17,7 +17,7 @@ from midturn_core.dispatch.pool import CallWorker, WorkerPool
 from midturn_core.dispatch.reaction import StopLimits
 from midturn_core.dispatch.runner import BatchCall, CallRunner, PreparedCall, ToolBatch
 from midturn_core.dispatch.segments import SegmentLine
-from midturn_core.dispatch.slots import SlotHold, Slots
+from midturn_core.dispatch.slots import Permits, SlotHold
 from midturn_core.dispatch.supervision import RunTerms, StopRequests, Supervision
 from midturn_core.dispatch.types import CallReport
 from midturn_core.events import CallPhase, Emit, ToolPhaseChanged, ToolProgress, ToolResultReady
@@ -55,7 +55,7 @@ class CallPlace:
     use: ToolUse
     count: int
     """Calls of the batch."""
-    tiers: tuple[Slots, ...]
+    tiers: tuple[Permits, ...]
     """Taken right before the tool: the batch's permit, then the pool's slot (S1.15)."""
     pool: WorkerPool
 

@@ -22,7 +22,8 @@ CallStart: TypeAlias = Literal["complete", "streaming"]
 class ToolConcurrencyConfig:
     """Immutable; off by default. Durations are seconds.
 
-    ``per_batch_max`` None means ``max_concurrency``, that is one tier only (S1.13). Calls of a
+    ``per_batch_max`` None means ``max_concurrency``, that is one tier only (S1.13);
+    ``per_context_max`` None means that a context alone may hold every slot (S1.16). Calls of a
     batch beyond ``max_calls`` get an error result that names the limit (D33). ``mixed`` and
     ``start`` count only while ``enabled``.
 
@@ -33,6 +34,7 @@ class ToolConcurrencyConfig:
     enabled: bool = False
     max_concurrency: int = DEFAULT_MAX_CONCURRENCY
     per_batch_max: int | None = None
+    per_context_max: int | None = None
     max_calls: int = MAX_CALLS_PER_BATCH
     mixed: MixedBatches = "sequential"
     start: CallStart = "complete"
@@ -46,11 +48,8 @@ class ToolConcurrencyConfig:
             raise ValueError(
                 f"max_concurrency must be 1..{MAX_CONCURRENCY_LIMIT}, not {self.max_concurrency}"
             )
-        if self.per_batch_max is not None and not 1 <= self.per_batch_max <= self.max_concurrency:
-            raise ValueError(
-                f"per_batch_max must be 1..{self.max_concurrency} (max_concurrency), "
-                f"not {self.per_batch_max}"
-            )
+        self._check_share("per_batch_max", self.per_batch_max)
+        self._check_share("per_context_max", self.per_context_max)
         if not 1 <= self.max_calls <= MAX_CALLS_PER_BATCH:
             raise ValueError(f"max_calls must be 1..{MAX_CALLS_PER_BATCH}, not {self.max_calls}")
         self._check_modes()
@@ -58,6 +57,12 @@ class ToolConcurrencyConfig:
             seconds = getattr(self, name)
             if not (seconds > 0 and math.isfinite(seconds)):
                 raise ValueError(f"{name} must be more than 0 seconds and finite, not {seconds}")
+
+    def _check_share(self, name: str, share: int | None) -> None:
+        if share is not None and not 1 <= share <= self.max_concurrency:
+            raise ValueError(
+                f"{name} must be 1..{self.max_concurrency} (max_concurrency), not {share}"
+            )
 
     def _check_modes(self) -> None:
         for name, known in (("mixed", get_args(MixedBatches)), ("start", get_args(CallStart))):
@@ -79,6 +84,11 @@ class ToolConcurrencyConfig:
     def batch_slots(self) -> int:
         """How many slots one batch may hold at once."""
         return self.per_batch_max if self.per_batch_max is not None else self.max_concurrency
+
+    @property
+    def context_slots(self) -> int:
+        """How many slots all batches of one context may hold at once."""
+        return self.per_context_max if self.per_context_max is not None else self.max_concurrency
 
     @classmethod
     def off(cls) -> ToolConcurrencyConfig:
@@ -106,6 +116,7 @@ class _Values(TypedDict, total=False):
     enabled: bool
     max_concurrency: int
     per_batch_max: int | None
+    per_context_max: int | None
     max_calls: int
     mixed: MixedBatches
     start: CallStart
@@ -131,6 +142,10 @@ class ToolConcurrencyConfigBuilder:
 
     def per_batch_max(self, value: int | None) -> ToolConcurrencyConfigBuilder:
         self._values["per_batch_max"] = value
+        return self
+
+    def per_context_max(self, value: int | None) -> ToolConcurrencyConfigBuilder:
+        self._values["per_context_max"] = value
         return self
 
     def max_calls(self, value: int) -> ToolConcurrencyConfigBuilder:

@@ -5,18 +5,20 @@ each, in call order (S1.5, S1.42).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Protocol
 
 from midturn_core.dispatch.batch import BatchExecution, BatchResources
 from midturn_core.dispatch.config import ToolConcurrencyConfig
+from midturn_core.dispatch.fair_slots import FairSlots
 from midturn_core.dispatch.gate import judge
 from midturn_core.dispatch.pool import WorkerPool
 from midturn_core.dispatch.reaction import StopLimits
 from midturn_core.dispatch.runner import BatchSignals, CallRunner, ToolBatch
-from midturn_core.dispatch.slots import Slots
 from midturn_core.dispatch.types import BatchOutcome, GateVerdict
 from midturn_core.events import Emit
+from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import CancelReason
 
 DRAIN_SECONDS = 30.0
@@ -27,7 +29,7 @@ class ParallelToolDispatcher(Protocol):
     """Gate, distribution and reordering of the calls of one batch.
 
     The main agent and its subagents may share one: the cap on running tools is then common to
-    them (S1.6, S1.7). It belongs to one event loop, and so do its methods.
+    them and goes round between them (S1.6, S1.7, S1.16). It belongs to one event loop, and so do its methods.
     """
 
     async def dispatch(
@@ -52,11 +54,17 @@ class DefaultParallelToolDispatcher:
     """
 
     def __init__(
-        self, config: ToolConcurrencyConfig | None = None, limits: StopLimits | None = None
+        self,
+        config: ToolConcurrencyConfig | None = None,
+        limits: StopLimits | None = None,
+        on_slots_changed: Callable[[], None] = lambda: None,
     ) -> None:
+        """``on_slots_changed`` is called whenever ``slots_in_use`` has changed; it must not raise,
+        and it may come several times in a row.
+        """
         self._config = config if config is not None else ToolConcurrencyConfig()
         self._limits = limits if limits is not None else StopLimits()
-        self._slots = Slots(self._config.max_concurrency)
+        self._slots = FairSlots(self._config.max_concurrency, on_change=on_slots_changed)
         self._pool: WorkerPool | None = None
         self._io_worker: WorkerPool | None = None
         self._running: set[BatchExecution] = set()
@@ -89,8 +97,18 @@ class DefaultParallelToolDispatcher:
 
     @property
     def slots_in_use(self) -> int:
-        """Tools that run now and count towards ``max_concurrency``."""
+        """Tools that run now and count towards ``max_concurrency``, over all contexts."""
         return self._slots.in_use
+
+    @property
+    def waiting_for_slots(self) -> int:
+        """Calls that would run now if a slot were free."""
+        return self._slots.waiting
+
+    @property
+    def in_use_by_context(self) -> Mapping[AgentRuntimeId, int]:
+        """Who has how many of ``slots_in_use``; a context without any is not in it."""
+        return self._slots.in_use_by_context
 
     def configure(self, config: ToolConcurrencyConfig) -> None:
         """Use other settings from the next batch on; batches on their way keep theirs."""
@@ -107,7 +125,7 @@ class DefaultParallelToolDispatcher:
     ) -> BatchOutcome:
         """See ``ParallelToolDispatcher.dispatch``."""
         verdict = self.judge(batch)
-        resources = self._lend()
+        resources = self._lend(batch.context_id)
         execution = BatchExecution(batch, runner, emit, verdict, resources)
         self._running.add(execution)
         try:
@@ -147,18 +165,18 @@ class DefaultParallelToolDispatcher:
     ) -> None:
         await self.close()
 
-    def _lend(self) -> BatchResources:
+    def _lend(self, context_id: AgentRuntimeId) -> BatchResources:
         return BatchResources(
             config=self._config,
             limits=self._limits,
-            slots=self._slots,
+            slots=self._slots.of(context_id),
             shared_pool=self._shared_pool,
             io_pool=self._sequential_pool,
             keep=self._keep,
         )
 
     def _shared_pool(self) -> WorkerPool:
-        self._slots.resize(self._config.max_concurrency)
+        self._slots.resize(self._config.max_concurrency, self._config.per_context_max)
         if self._pool is None:
             self._pool = WorkerPool.for_dispatch(self._config.max_concurrency)
         self._pool.resize(self._config.max_concurrency)

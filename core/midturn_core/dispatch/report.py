@@ -41,9 +41,10 @@ def _by_segment(ran: Sequence[CallReport], verdict: GateVerdict) -> list[list[fl
 def replay(durations: Sequence[float], config: ToolConcurrencyConfig) -> float:
     """How long calls of these durations take together, started in order as slots come free.
 
-    One batch alone holds at most ``per_batch_max`` of the ``max_concurrency`` slots.
+    One batch alone holds at most ``per_batch_max`` of the slots, and its context at most
+    ``per_context_max``.
     """
-    slots = min(config.batch_slots, config.max_concurrency)
+    slots = min(config.batch_slots, config.context_slots)
     free_at = [0.0] * slots
     end = 0.0
     for duration in durations:

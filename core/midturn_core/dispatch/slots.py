@@ -1,4 +1,4 @@
-"""Permits of the two tiers: the global cap and the share of one batch (S1.6, S1.15, S3.11).
+"""Permits: the share of one batch, and what a call holds of all tiers (S1.6, S1.15, S3.11).
 
 All of it lives on one event loop and needs no lock.
 """
@@ -8,6 +8,15 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from typing import Protocol
+
+
+class Permits(Protocol):
+    """One tier, as a call sees it."""
+
+    async def acquire(self) -> None: ...
+
+    def release(self) -> None: ...
 
 
 class Slots:
@@ -70,9 +79,9 @@ class Slots:
 class SlotHold:
     """What one call holds: a permit of each tier, taken in order, given back together."""
 
-    def __init__(self, tiers: Sequence[Slots]) -> None:
+    def __init__(self, tiers: Sequence[Permits]) -> None:
         self._tiers = tiers
-        self._held: list[Slots] = []
+        self._held: list[Permits] = []
 
     async def acquire(self) -> None:
         for tier in self._tiers:

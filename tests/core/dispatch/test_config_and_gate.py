@@ -43,6 +43,7 @@ def test_the_builder_and_the_factory_are_equivalent() -> None:
 def test_the_builder_sets_every_value() -> None:
     built = (
         ToolConcurrencyConfig.builder()
+        .per_context_max(3)
         .max_calls(12)
         .mixed("segments")
         .start("streaming")
@@ -53,6 +54,7 @@ def test_the_builder_sets_every_value() -> None:
         .build()
     )
     assert built == ToolConcurrencyConfig(
+        per_context_max=3,
         max_calls=12,
         mixed="segments",
         start="streaming",
@@ -69,6 +71,11 @@ def test_the_share_of_a_batch_is_the_whole_cap_by_default() -> None:
     assert ToolConcurrencyConfig.on().max_concurrency == 4
 
 
+def test_the_share_of_a_context_is_the_whole_cap_by_default() -> None:
+    assert ToolConcurrencyConfig.on(7).context_slots == 7
+    assert ToolConcurrencyConfig(max_concurrency=7, per_context_max=3).context_slots == 3
+
+
 @pytest.mark.parametrize("value", [0, -1, 11])
 def test_a_cap_out_of_range_is_an_error_that_names_key_and_range(value: int) -> None:
     with pytest.raises(ValueError, match=rf"max_concurrency must be 1\.\.10, not {value}"):
@@ -81,6 +88,8 @@ def test_a_share_out_of_range_is_an_error_at_build_time(value: int) -> None:
         ToolConcurrencyConfig.on(4, value)
     with pytest.raises(ValueError, match="per_batch_max"):
         ToolConcurrencyConfig.builder().max_concurrency(4).per_batch_max(value).build()
+    with pytest.raises(ValueError, match=rf"per_context_max must be 1\.\.4 .*, not {value}"):
+        ToolConcurrencyConfig(max_concurrency=4, per_context_max=value)
 
 
 @pytest.mark.parametrize("value", [0, -1, 51])

@@ -106,6 +106,11 @@ def test_the_replay_respects_both_tiers(cap: int, share: int | None, expected: f
     assert replay([10, 20, 30, 40], ToolConcurrencyConfig.on(cap, share)) == expected
 
 
+def test_the_replay_respects_the_share_of_a_context() -> None:
+    alone = ToolConcurrencyConfig(enabled=True, max_concurrency=4, per_context_max=2)
+    assert replay([10, 20, 30, 40], alone) == 60.0
+
+
 def test_the_formula_of_the_worked_example() -> None:
     assert time_one_by_one(900, [400, 400, 400]) == 4800
     assert time_together(900, [400, 400, 400]) == 2200
