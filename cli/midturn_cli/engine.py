@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
 
+from midturn_cli.batch_history import BatchHistory
 from midturn_cli.finished_results import FinishedResults
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.log_file import close_log, open_log
@@ -29,6 +30,7 @@ from midturn_core.delivery import DeliveryRules, InputDelivery
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher
 from midturn_core.dispatch.runner import BatchCall
+from midturn_core.dispatch.speedup import SpeedupMeter
 from midturn_core.events import (
     CompactionFinished,
     Event,
@@ -116,6 +118,8 @@ class Engine:
         )
         self.theme: ThemeChoice = self.config.ui.theme
         self.finished = FinishedResults()
+        self.batch_history = BatchHistory()
+        self.speedup = SpeedupMeter()
         self.agent = Agent(self._agent_parts())
         if self.resumed:
             self.agent.session_usage = self.resumed.usage
@@ -236,7 +240,8 @@ class Engine:
 
     def observe(self, event: Event) -> None:
         """Every event of the core comes through here on its way to the screen."""
-        self.finished.observe(event)
+        for watcher in (self.finished, self.batch_history, self.speedup):
+            watcher.observe(event)
         match event:
             case TurnEnded(usage=usage) | CompactionFinished(usage=usage):
                 if usage != Usage():

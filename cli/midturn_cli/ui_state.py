@@ -16,6 +16,7 @@ from midturn_cli.render.blocks import (
     LiveCall,
     NoticeBlock,
     OutputBlock,
+    PanelTitle,
     PromptBlock,
     RemarkBlock,
     ShellBlock,
@@ -53,6 +54,7 @@ from midturn_cli.ui_events import (
     UserEcho,
 )
 from midturn_core.config import QueueConfig
+from midturn_core.dispatch.speedup import RoundTrips
 from midturn_core.events import (
     AskAnswered,
     AskRequested,
@@ -135,6 +137,7 @@ class UiState:
         """A turn of the main agent runs."""
         self._batches = OpenBatches()
         self._message = OpenMessage(expand_tabs=expand_tabs)
+        self._round_trips = RoundTrips()
         self._waited: set[str] = set()
         self._echoed: set[str] = set()
 
@@ -152,6 +155,11 @@ class UiState:
     def calls(self) -> tuple[LiveCall, ...]:
         """Calls whose block is not final, in start order; also finished ones that wait."""
         return self._batches.calls
+
+    @property
+    def coming_title(self) -> PanelTitle | None:
+        """The title of the oldest panel of which no row is final yet."""
+        return self._batches.coming_title
 
     @property
     def asks_waiting(self) -> int:
@@ -190,11 +198,13 @@ class UiState:
                 return self._call(event, now)
             case MessageSuperseded():
                 return [*self._batches.abandon(), *self._message.apply(event, now)]
+            case MessageEnded():
+                self._round_trips = self._round_trips.after(event)
+                return self._message.apply(event, now)
             case (
                 TextDelta()
                 | ThinkingDelta()
                 | ToolUseAnnounced()
-                | MessageEnded()
                 | RetryWaiting()
                 | CompactionStarted()
                 | CompactionFinished()
@@ -260,7 +270,7 @@ class UiState:
             case ToolResultReady():
                 return self._batches.finish(event)
             case BatchFinished():
-                return self._batches.close(event)
+                return self._batches.close(event, self._round_trips.mean_ms)
             case _:
                 assert_never(event)
         return []

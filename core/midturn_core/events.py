@@ -82,12 +82,14 @@ class ToolUseAnnounced:
 class MessageEnded:
     """The model's message is over; ``usage`` is of this request alone.
 
-    ``cut`` says that a NOW input or an interrupt ended it early.
+    ``cut`` says that a NOW input or an interrupt ended it early. ``duration_ms`` is the time from
+    the request to here, of the try that came through: the round trip of S4.2.
     """
 
     stop_reason: StopReason
     usage: Usage
     cut: bool = False
+    duration_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -122,6 +123,25 @@ async def test_a_now_input_cuts_the_stream_and_keeps_what_was_said() -> None:
     assert messages[1] == AssistantMessage((TextBlock("so far "),))
     assert kit.user_texts(1) == ["wait, use tabs"]
     assert kit.of(MessageEnded)[0].cut
+
+
+async def test_the_end_of_a_message_tells_how_long_the_round_trip_took() -> None:
+    latch = asyncio.Event()
+    kit = AgentKit(ScriptedModel([TextChunk("so "), latch, *text("far")]))
+    turn = asyncio.create_task(run(kit))
+    await until(lambda: bool(kit.of(TextDelta)))
+    began = time.monotonic()
+    await asyncio.sleep(0.01)
+    least_ms = (time.monotonic() - began) * 1000
+    latch.set()
+    await turn
+    assert least_ms <= kit.of(MessageEnded)[0].duration_ms
+
+
+async def test_the_wait_before_a_retry_is_no_part_of_the_round_trip() -> None:
+    kit = AgentKit(ScriptedModel([RetryScheduled(1, 3, 3600.0, "overloaded"), *text("hi")]))
+    await run(kit)
+    assert kit.of(MessageEnded)[0].duration_ms == 0
 
 
 async def test_a_now_input_before_the_first_word_is_merged_with_the_prompt() -> None:

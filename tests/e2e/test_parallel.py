@@ -108,7 +108,7 @@ def test_off_means_one_at_a_time_and_the_screen_says_how_to_switch_it_on(tmp_pat
             site.gates[number].open()
         shown = live.see("all three")
         assert site.most_at_once == 1
-        assert re.search(r"in parallel it would have taken .*: /parallel on", shown.text)
+        assert re.search(r"Parallel would have taken \S+, not \S+: /parallel on", shown.text)
         assert "together" not in str(server.requests[0].body["system"])
 
 
@@ -183,7 +183,7 @@ def test_one_call_that_runs_alone_makes_the_batch_sequential_and_the_screen_name
         assert site.wait_for_arrivals(2) == [0, 1]
         site.gates[1].open()
         shown = live.see("one by one")
-        assert "one after another: Bash runs alone" in shown.text
+        assert "One by one: Bash (call 2) runs alone" in shown.text
 
 
 def test_an_urgent_line_stops_what_can_be_stopped_and_says_so_truly(tmp_path: Path) -> None:

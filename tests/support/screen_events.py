@@ -57,8 +57,10 @@ def turn_ended(
     return TurnEnded(MAIN, "turn-1", reason, 3, Usage(), 12_000, error, way_out)
 
 
-def message_ended(stop_reason: StopReason = StopReason.END_TURN, *, cut: bool = False) -> Event:
-    return MessageEnded(stop_reason, Usage(), cut)
+def message_ended(
+    stop_reason: StopReason = StopReason.END_TURN, *, cut: bool = False, took_ms: float = 0.0
+) -> Event:
+    return MessageEnded(stop_reason, Usage(), cut, took_ms)
 
 
 def batch_started(count: int, verdict: GateVerdict = PARALLEL) -> BatchStarted:

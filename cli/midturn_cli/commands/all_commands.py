@@ -15,8 +15,10 @@ from midturn_cli.commands.parallel_command import PARALLEL
 from midturn_cli.commands.permission_commands import MODE, PERMISSIONS
 from midturn_cli.commands.queue_commands import LATER, NEXT, NOW, QUEUE
 from midturn_cli.commands.session_commands import CLEAR, EXIT, RESUME
+from midturn_cli.commands.speedup_command import SPEEDUP
 from midturn_cli.commands.theme_command import THEME
 from midturn_cli.commands.turn_commands import COMPACT, INIT, RETRY
+from midturn_cli.commands.why_command import WHY
 
 
 def all_commands() -> list[Command]:
@@ -24,6 +26,8 @@ def all_commands() -> list[Command]:
     return [
         HELP,
         PARALLEL,
+        WHY,
+        SPEEDUP,
         QUEUE,
         NOW,
         NEXT,

@@ -28,7 +28,7 @@ from midturn_cli.render.blocks import (
     ThoughtBlock,
     TurnEndBlock,
 )
-from midturn_cli.render.call_rows import call_rows, panel_footer_rows, panel_title_row
+from midturn_cli.render.call_rows import call_rows, panel_footer_rows, panel_title_rows
 from midturn_cli.render.canvas import Canvas
 from midturn_cli.render.cells import wrap_hard
 from midturn_cli.render.expanded_rows import expanded_rows
@@ -98,9 +98,9 @@ def _renderables(block: RowBlock, look: Look, width: int) -> list[RenderableType
         case ExpandedBlock():
             return [*expanded_rows(block, theme, width)]
         case PanelTitle():
-            return [panel_title_row(block, theme)]
+            return [*panel_title_rows(block, theme, width, look.canvas.wrap)]
         case PanelFooter():
-            return [*panel_footer_rows(block, theme)]
+            return [*panel_footer_rows(block, theme, width, look.canvas.wrap)]
         case TableBlock():
             return _table(block, theme)
         case ShellBlock():

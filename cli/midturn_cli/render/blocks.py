@@ -62,6 +62,15 @@ class CallInfo:
     """0-based within its batch."""
     count: int
 
+    @property
+    def position(self) -> str:
+        return f"[{self.index + 1}/{self.count}]"
+
+    @property
+    def in_batch(self) -> str:
+        """``[2/4] Read: path``, as a row of a panel begins (S3.12)."""
+        return f"{self.position} {self.name}: {self.title}".removesuffix(": ")
+
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
@@ -79,11 +88,15 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class CallBlock:
-    """A finished call; ``in_panel`` when it is a row of a batch panel (D34)."""
+    """A finished call; ``in_panel`` when it is a row of a batch panel (D34).
+
+    ``labels`` are all rows of that panel: their signs stand below each other.
+    """
 
     call: CallInfo
     result: CallResult
     in_panel: bool
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +122,13 @@ class PanelTitle:
 
 @dataclass(frozen=True, slots=True)
 class PanelFooter:
-    """The totals of a batch (S3.12, S3.13, D34), and what parallel would have taken (D20)."""
+    """The totals of a batch (S3.12, S3.13, D34), and what parallel would have taken (D20).
+
+    ``round_trip_ms`` is how long the model takes for one message, on average; 0 while unknown.
+    """
 
     report: BatchReport
+    round_trip_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import assert_never
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias, assert_never
 
 from rich.text import Text
 
@@ -18,7 +18,14 @@ from midturn_cli.render.blocks import (
 from midturn_cli.render.cells import cell_width, cut, wrap_hard
 from midturn_cli.render.diff_rows import diff_rows
 from midturn_cli.render.theme import Theme
-from midturn_cli.render.words import duration, elapsed, panel_footer, panel_title, sign, what_if
+from midturn_cli.render.words import (
+    duration,
+    elapsed,
+    panel_footer,
+    panel_title,
+    sign,
+    spared_requests,
+)
 from midturn_core.events import CallPhase
 from midturn_core.model.messages import (
     DiffDetail,
@@ -33,7 +40,12 @@ SPINNER_HZ = 10
 MAX_DIFF_ROWS = 40
 MAX_OUTPUT_ROWS = 10
 RULE = "│ "
+MAX_COLUMN = 60
+"""Cells; a longer call does not push the signs of the others further to the right."""
 EXPAND_HINT = " · /expand shows all"
+
+Wrap: TypeAlias = Callable[[Text, int], list[Text]]
+"""A text as rows of at most so many cells."""
 
 _TODO_SIGNS = {"completed": "[x]", "in_progress": "[>]"}
 
@@ -51,7 +63,7 @@ def call_rows(block: CallBlock, theme: Theme, width: int) -> list[Text]:
             for row in _panel_call(block, theme, width - len(RULE))
         ]
     result = block.result
-    rows = [_head(block.call, result, theme, width, in_panel=False)]
+    rows = [_head(block, theme, width)]
     rows += _long_receipt(result, theme, width, 2)
     finding = result.error or result.summary
     if finding:
@@ -63,8 +75,8 @@ def call_rows(block: CallBlock, theme: Theme, width: int) -> list[Text]:
 
 def _panel_call(block: CallBlock, theme: Theme, width: int) -> Iterator[Text]:
     result = block.result
-    yield _head(block.call, result, theme, width, in_panel=True)
-    indent = len(_position(block.call)) + 1
+    yield _head(block, theme, width)
+    indent = len(block.call.position) + 1
     yield from _long_receipt(result, theme, width, indent)
     if result.error:
         yield Text.assemble((" " * indent, ""), (cut(result.error, width - indent), theme.bad))
@@ -75,10 +87,12 @@ def _finished_detail(result: CallResult, theme: Theme, width: int) -> list[Text]
     return detail_rows(result.detail, theme, width, hint=EXPAND_HINT)
 
 
-def _head(call: CallInfo, result: CallResult, theme: Theme, width: int, *, in_panel: bool) -> Text:
+def _head(block: CallBlock, theme: Theme, width: int) -> Text:
+    result, in_panel = block.result, block.in_panel
     style = theme.good if result.outcome is Outcome.SUCCEEDED else theme.bad
     suffix = Text.assemble(
-        (f" {sign(result.outcome)}", style), (f" ({duration(result.duration_ms)})", theme.dim)
+        (f"{'  ' if in_panel else ' '}{sign(result.outcome)}", style),
+        (f" ({duration(result.duration_ms)})", theme.dim),
     )
     remarks = [result.summary] if in_panel and not result.error else []
     told = result.outcome is Outcome.DENIED and result.receipt.startswith(Outcome.DENIED.value)
@@ -89,7 +103,11 @@ def _head(call: CallInfo, result: CallResult, theme: Theme, width: int, *, in_pa
     for remark in filter(None, remarks):
         suffix.append(f" · {cut(remark, max(width // 3, 12))}", theme.dim)
     room = max(width - suffix.cell_len, 12)
-    return Text.assemble(label(call, theme, room, in_panel=in_panel), suffix)
+    name = label(block.call, theme, room, in_panel=in_panel)
+    if in_panel:
+        column = min(max(map(cell_width, block.labels), default=0), MAX_COLUMN, room)
+        name.pad_right(max(column - name.cell_len, 0))
+    return Text.assemble(name, suffix)
 
 
 def _is_long(receipt: str, width: int) -> bool:
@@ -106,29 +124,37 @@ def _long_receipt(result: CallResult, theme: Theme, width: int, indent: int) -> 
 
 def label(call: CallInfo, theme: Theme, room: int, *, in_panel: bool) -> Text:
     """``[2/4] Read: path`` in a panel, ``[Read: path]`` alone; at most ``room`` cells."""
-    before, after = (f"{_position(call)} ", "") if in_panel else ("[", "]")
+    before, after = (f"{call.position} ", "") if in_panel else ("[", "]")
     name = cut(f"{call.name}: " if call.title else call.name, room - len(before) - len(after))
     title = cut(call.title, room - len(before) - len(after) - cell_width(name))
     return Text.assemble((before, theme.dim), (name, theme.accent), title, (after, theme.dim))
 
 
-def _position(call: CallInfo) -> str:
-    return f"[{call.index + 1}/{call.count}]"
+def panel_title_rows(block: PanelTitle, theme: Theme, width: int, wrap: Wrap) -> list[Text]:
+    return _ruled([Text(panel_title(block), "bold")], theme, width, wrap)
 
 
-def panel_title_row(block: PanelTitle, theme: Theme) -> Text:
-    return Text.assemble((RULE, theme.panel), (panel_title(block), "bold"))
+def live_title_row(block: PanelTitle, theme: Theme, width: int) -> Text:
+    """The title above calls of which none is final yet; one row."""
+    title = cut(panel_title(block), width - len(RULE))
+    return Text.assemble((RULE, theme.panel), (title, "bold"))
 
 
-def panel_footer_rows(block: PanelFooter, theme: Theme) -> list[Text]:
-    total, sequential = panel_footer(block)
-    rows = [
-        Text.assemble((RULE, theme.panel), total),
-        Text.assemble((RULE, theme.panel), (sequential, theme.dim)),
-    ]
-    if hint := what_if(block):
-        rows.append(Text(hint, theme.dim))
+def panel_footer_rows(block: PanelFooter, theme: Theme, width: int, wrap: Wrap) -> list[Text]:
+    """Two lines, each on as many rows as it needs; the estimate stands apart (D34, S4.2)."""
+    total, other_way = panel_footer(block)
+    rows = _ruled([Text(total), Text(other_way, theme.dim)], theme, width, wrap)
+    if estimate := spared_requests(block):
+        rows += wrap(Text(estimate, theme.dim), width)
     return rows
+
+
+def _ruled(lines: Sequence[Text], theme: Theme, width: int, wrap: Wrap) -> list[Text]:
+    return [
+        Text.assemble((RULE, theme.panel), row)
+        for line in lines
+        for row in wrap(line, width - len(RULE))
+    ]
 
 
 def live_call_row(live: LiveCall, theme: Theme, width: int, now: float) -> Text:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.render.block_rows import Look, wrap_hard_lines
-from midturn_cli.render.call_rows import detail_rows, live_call_row, spinner
+from midturn_cli.render.call_rows import detail_rows, live_call_row, live_title_row, spinner
 from midturn_cli.render.cells import cell_width, cut
 from midturn_cli.render.clean import one_line
 from midturn_cli.render.diff_rows import fitting_diff_rows
@@ -63,7 +63,10 @@ def tool_rows(state: UiState, theme: Theme, width: int, now: float) -> list[Text
     The call that the question below is about is shown there.
     """
     asked = state.asks[0].tool_use_id if state.asks else ""
-    rows = [live_call_row(call, theme, width, now) for call in state.calls if call.id != asked]
+    calls = [live_call_row(call, theme, width, now) for call in state.calls if call.id != asked]
+    title = state.coming_title if calls else None
+    rows = [live_title_row(title, theme, width)] if title else []
+    rows += calls
     for line in state.shell_lines:
         time = elapsed(now - line.started)
         command = cut(line.command, width - len(time) - 6)

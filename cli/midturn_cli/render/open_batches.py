@@ -45,6 +45,7 @@ class _Batch:
     verdict: GateVerdict
     next_index: int = 0
     titled: bool = False
+    labels: tuple[str, ...] = ()
     calls: dict[int, LiveCall] = field(default_factory=dict[int, LiveCall])
 
 
@@ -62,6 +63,14 @@ class OpenBatches:
             batch.calls[index] for batch in self._batches.values() for index in sorted(batch.calls)
         )
 
+    @property
+    def coming_title(self) -> PanelTitle | None:
+        """The title of the oldest panel of which no row is final yet."""
+        for batch in self._batches.values():
+            if batch.count >= 2 and not batch.titled and batch.calls:
+                return PanelTitle(batch.count, batch.verdict)
+        return None
+
     def begin(self, event: BatchStarted) -> None:
         self._batches[event.batch_id] = _Batch(event.count, event.verdict)
 
@@ -74,6 +83,7 @@ class OpenBatches:
             one_line(event.tool_use.name), reveal_line(event.title), event.index, event.count
         )
         batch.calls[event.index] = LiveCall(event.tool_use.id, info, now)
+        batch.labels = (*batch.labels, info.in_batch)
         self._place[event.tool_use.id] = (batch, event.index)
 
     def change_phase(self, event: ToolPhaseChanged, now: float) -> None:
@@ -104,7 +114,7 @@ class OpenBatches:
             batch.next_index += 1
         return blocks
 
-    def close(self, event: BatchFinished) -> list[Block]:
+    def close(self, event: BatchFinished, round_trip_ms: float = 0.0) -> list[Block]:
         """The rest of the rows and the footer; a single call has none."""
         batch = self._batches.pop(event.report.batch_id, None)
         if batch is None:
@@ -112,7 +122,7 @@ class OpenBatches:
         blocks = self._flush(batch)
         if batch.count >= 2:
             blocks += self._title(batch)
-            blocks.append(PanelFooter(event.report))
+            blocks.append(PanelFooter(event.report, round_trip_ms))
         return blocks
 
     def abandon(self) -> list[Block]:
@@ -145,7 +155,7 @@ class OpenBatches:
         self._forget(batch, call)
         in_panel = batch.count >= 2
         title = self._title(batch) if in_panel else []
-        return [*title, CallBlock(call.call, result, in_panel)]
+        return [*title, CallBlock(call.call, result, in_panel, batch.labels)]
 
     def _forget(self, batch: _Batch, call: LiveCall) -> None:
         del batch.calls[call.call.index]

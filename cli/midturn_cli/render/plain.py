@@ -36,9 +36,9 @@ from midturn_cli.render.words import (
     panel_footer,
     panel_title,
     sign,
+    spared_requests,
     turn_end,
     waits_until,
-    what_if,
 )
 from midturn_cli.ui_events import QueueChanged, UiEvent
 from midturn_cli.ui_state import UiState
@@ -145,7 +145,7 @@ def _block_lines(block: Block) -> list[str]:
         case PanelTitle():
             return [panel_title(block)]
         case PanelFooter():
-            return [line for line in (*panel_footer(block), what_if(block)) if line]
+            return [line for line in (*panel_footer(block), spared_requests(block)) if line]
         case _:
             return _sentence_lines(block)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from midturn_cli.delivery_words import LATER_WORDS, NEXT_WORDS, NOW_WITHOUT_HASTE
 from midturn_cli.render.blocks import LiveCall, PanelFooter, PanelTitle, TurnEndBlock
+from midturn_cli.render.clean import one_line
 from midturn_core.config import QueueConfig
-from midturn_core.dispatch.types import GateVerdict, SequentialCause
+from midturn_core.dispatch.speedup import saved_ms
+from midturn_core.dispatch.types import BatchReport, GateVerdict, SequentialCause
 from midturn_core.events import CallPhase, DeliveryPoint, TurnEndReason
 from midturn_core.model.messages import Outcome
 from midturn_core.permission.ask import Ask, AskAnswer, AskReply
@@ -26,6 +28,11 @@ def duration(milliseconds: float) -> str:
         return f"{milliseconds / 1000:.1f}s"
     minutes, seconds = divmod(round(milliseconds / 1000), 60)
     return f"{minutes}m{seconds:02d}s"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """``1 call``, ``3 calls``."""
+    return f"{count:,} {one}" if count == 1 else f"{count:,} {many or one + 's'}"
 
 
 def elapsed(seconds: float) -> str:
@@ -52,25 +59,11 @@ def panel_title(block: PanelTitle) -> str:
         )
     if block.verdict.parallel:
         return f"Parallel Tool Execution ({block.count} calls)"
-    return f"Tool Execution ({block.count} calls, {_sequential_reason(block.verdict)})"
-
-
-def _sequential_reason(verdict: GateVerdict) -> str:
-    match verdict.cause:
-        case SequentialCause.SEQUENTIAL_TOOL | SequentialCause.INTERRUPT_BEHAVIOR:
-            return f"one after another: {verdict.tool_name or 'one of them'} runs alone"
-        case SequentialCause.UNKNOWN_TOOL:
-            return f"one after another: there is no tool {verdict.tool_name}".rstrip()
-        case SequentialCause.CLOSED:
-            return "one after another: the pool is closed"
-        case SequentialCause.DISABLED | SequentialCause.SINGLE_CALL | None:
-            return "one after another"
-        case _:
-            assert_never(verdict.cause)
+    return f"Tool Execution ({block.count} calls, one after another)"
 
 
 def panel_footer(block: PanelFooter) -> tuple[str, str]:
-    """Totals, and what the calls would have taken one after another (S3.12, S3.13, D34)."""
+    """Totals, and what the other way would have taken or why there was none (S3.12, S3.13, D34)."""
     report = block.report
     total = len(report.calls)
     parts = [f"{report.count(Outcome.SUCCEEDED)}/{total} succeeded"]
@@ -83,23 +76,52 @@ def panel_footer(block: PanelFooter) -> tuple[str, str]:
         if count := report.count(*outcomes):
             parts.append(f"{count} {words}")
     how = "parallel" if report.verdict.parallel else "sequential"
-    saved = max(report.sequential_ms - report.wall_ms, 0.0) if report.verdict.parallel else 0.0
-    return (
-        f"Total: {', '.join(parts)} in {duration(report.wall_ms)} ({how})",
-        f"Sequential would have taken: {duration(report.sequential_ms)} (saved {duration(saved)})",
-    )
+    total_row = f"Total: {', '.join(parts)} in {duration(report.wall_ms)} ({how})"
+    return total_row, _other_way(report)
 
 
-def what_if(block: PanelFooter) -> str:
-    """What the same batch would have taken in parallel; empty when it could not have (D20)."""
-    report = block.report
-    verdict = report.verdict
-    if verdict.parallel or not verdict.would_pass:
+def _other_way(report: BatchReport) -> str:
+    if report.verdict.parallel:
+        saved = duration(saved_ms(report))
+        return f"Sequential would have taken: {duration(report.sequential_ms)} (saved {saved})"
+    if not report.verdict.would_pass:
+        return f"One by one: {_brief_cause(report.verdict)} · /why"
+    took, together = duration(report.wall_ms), duration(report.parallel_ms)
+    if took == together:
+        return f"Parallel would have taken as long: {together}"
+    return f"Parallel would have taken {together}, not {took}: /parallel on"
+
+
+def _brief_cause(verdict: GateVerdict) -> str:
+    """What decided (S1.51), in a few words; /why has the sentence."""
+    if verdict.cause is SequentialCause.DISABLED and verdict.next_cause is not None:
+        other = _brief_cause(replace(verdict, cause=verdict.next_cause))
+        return f"parallel execution is off, and {other}"
+    call = f"{one_line(verdict.tool_name)} (call {(verdict.call_index or 0) + 1})"
+    match verdict.cause:
+        case SequentialCause.SEQUENTIAL_TOOL:
+            return f"{call} runs alone"
+        case SequentialCause.INTERRUPT_BEHAVIOR:
+            return f"{call} can only be stopped from outside"
+        case SequentialCause.UNKNOWN_TOOL:
+            return f"there is no tool {call}"
+        case SequentialCause.CLOSED:
+            return "the dispatcher is closed"
+        case SequentialCause.DISABLED:
+            return "parallel execution is off"
+        case SequentialCause.SINGLE_CALL | None:
+            return "one call only"
+        case _:
+            assert_never(verdict.cause)
+
+
+def spared_requests(block: PanelFooter) -> str:
+    """What a parallel batch saved besides: round trips to the model (S4.2); empty when unknown."""
+    spared = len(block.report.calls) - 1
+    if not block.report.verdict.parallel or block.round_trip_ms <= 0 or spared < 1:
         return ""
-    return (
-        f"took {duration(report.wall_ms)}; in parallel it would have taken "
-        f"{duration(report.parallel_ms)}: /parallel on"
-    )
+    about = duration(spared * block.round_trip_ms)
+    return f"{plural(spared, 'model request')} spared: about {about} more (estimate)"
 
 
 def turn_end(block: TurnEndBlock) -> str:

@@ -88,6 +88,11 @@ class _Draft:
         self.usage = Usage()
         """As far as it is known."""
         self.finished: MessageFinished | None = None
+        self.asked_at = time.monotonic()
+
+    @property
+    def age_ms(self) -> float:
+        return max(time.monotonic() - self.asked_at, 0.0) * 1000
 
     def reply(self, cut: Cut | None) -> Reply:
         blocks = list(self.blocks)
@@ -144,7 +149,8 @@ class ReplyReader:
             finally:
                 self._spent += tried.usage
             reply = draft.reply(cut)
-            self._emit(MessageEnded(reply.stop_reason, reply.usage, cut is not None))
+            ended = MessageEnded(reply.stop_reason, reply.usage, cut is not None, draft.age_ms)
+            self._emit(ended)
             return reply
         raise AssertionError("the last attempt returns or raises")
 
@@ -160,6 +166,7 @@ class ReplyReader:
     def _take(self, event: ModelEvent, draft: _Draft) -> None:
         match event:
             case RetryScheduled(attempt, attempts, delay, reason):
+                draft.asked_at = time.monotonic() + delay
                 self._emit(RetryWaiting(attempt, attempts, delay, reason))
                 return
             case RequestCounted(usage):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
@@ -29,6 +30,7 @@ from midturn_cli.ui_events import (
     UserEcho,
 )
 from midturn_core.config import QueueConfig
+from midturn_core.dispatch.types import GateVerdict, SequentialCause
 from midturn_core.events import (
     AskAnswered,
     AskRequested,
@@ -143,10 +145,10 @@ def test_a_parallel_batch_is_a_panel_with_totals_and_the_saving() -> None:
     )
     assert text == (
         "│ Parallel Tool Execution (3 calls)\n"
-        "│ [1/3] Read: src/0.py ✓ (45ms)\n"
-        "│ [2/3] Read: src/1.py ✗ (46ms)\n"
+        "│ [1/3] Read: src/0.py  ✓ (45ms)\n"
+        "│ [2/3] Read: src/1.py  ✗ (46ms)\n"
         "│       Error: File not found\n"
-        "│ [3/3] Read: src/2.py ✓ (47ms)\n"
+        "│ [3/3] Read: src/2.py  ✓ (47ms)\n"
         "│ Total: 2/3 succeeded, 1 failed in 156ms (parallel)\n"
         "│ Sequential would have taken: 311ms (saved 155ms)\n"
     )
@@ -160,8 +162,93 @@ def test_a_batch_that_could_have_been_parallel_says_what_that_would_have_taken()
         call_ready(1),
         batch_finished(Outcome.SUCCEEDED, Outcome.SUCCEEDED, verdict=SWITCHED_OFF),
     )
-    assert "Total: 2/2 succeeded in 156ms (sequential)" in text
-    assert "took 156ms; in parallel it would have taken 120ms: /parallel on" in text
+    assert text.endswith(
+        "│ Total: 2/2 succeeded in 156ms (sequential)\n"
+        "│ Parallel would have taken 120ms, not 156ms: /parallel on\n"
+    )
+
+
+CAUSES = [
+    (SequentialCause.SEQUENTIAL_TOOL, "Edit (call 2) runs alone"),
+    (SequentialCause.INTERRUPT_BEHAVIOR, "Edit (call 2) can only be stopped from outside"),
+    (SequentialCause.UNKNOWN_TOOL, "there is no tool Edit (call 2)"),
+    (SequentialCause.CLOSED, "the dispatcher is closed"),
+]
+
+
+@pytest.mark.parametrize(("cause", "words"), CAUSES, ids=[cause.value for cause, _ in CAUSES])
+@pytest.mark.parametrize("off", [False, True], ids=["on", "off"])
+def test_a_batch_that_may_not_run_together_names_what_decided_in_one_line(
+    cause: SequentialCause, words: str, *, off: bool
+) -> None:
+    verdict = GateVerdict(False, cause, 1, "Edit")
+    if off:
+        verdict = replace(verdict, cause=SequentialCause.DISABLED, next_cause=cause)
+        words = f"parallel execution is off, and {words}"
+    text = screen(
+        batch_started(2, verdict),
+        *(call_started(i, 2) for i in range(2)),
+        *(call_ready(i) for i in range(2)),
+        batch_finished(Outcome.SUCCEEDED, Outcome.SUCCEEDED, verdict=verdict),
+        width=120,
+    )
+    assert text.startswith("│ Tool Execution (2 calls, one after another)\n")
+    assert text.endswith(
+        f"│ Total: 2/2 succeeded in 156ms (sequential)\n│ One by one: {words} · /why\n"
+    )
+
+
+def test_a_parallel_panel_estimates_the_spared_requests_apart_from_what_was_measured() -> None:
+    batch: list[UiEvent] = [
+        batch_started(4, PARALLEL),
+        *(call_started(i, 4) for i in range(4)),
+        *(call_ready(i) for i in range(4)),
+        batch_finished(*[Outcome.SUCCEEDED] * 4),
+    ]
+    text = screen(message_ended(took_ms=800), message_ended(took_ms=1000), *batch)
+    assert text.endswith(
+        "│ Total: 4/4 succeeded in 156ms (parallel)\n"
+        "│ Sequential would have taken: 311ms (saved 155ms)\n"
+        "3 model requests spared: about 2.7s more (estimate)\n"
+    )
+    assert "estimate" not in screen(*batch)
+
+
+def test_the_signs_of_a_panel_stand_below_each_other() -> None:
+    titles = ("a.py", "a/much/longer/path.py", "b.py")
+    text = screen(
+        batch_started(3, PARALLEL),
+        *(call_started(i, 3, title=title) for i, title in enumerate(titles)),
+        *(call_ready(i) for i in (2, 0, 1)),
+    )
+    rows = text.splitlines()[1:]
+    assert {row.index("✓") for row in rows} == {rows[1].index("path.py") + len("path.py  ")}
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_a_narrow_panel_loses_no_word_of_its_footer(width: int) -> None:
+    verdict = GateVerdict(False, SequentialCause.DISABLED, 1, "TodoWrite")
+    verdict = replace(verdict, next_cause=SequentialCause.SEQUENTIAL_TOOL)
+    text = screen(
+        batch_started(5, verdict),
+        *(call_started(i, 5, title="a/long/path/" * 9) for i in range(5)),
+        *(call_ready(i, outcome) for i, outcome in enumerate(Outcome) if i < 5),
+        batch_finished(*list(Outcome)[:5], verdict=verdict),
+        width=width,
+    )
+    rows = text.splitlines()
+    assert all(row.startswith("│ ") and cell_len(row) <= width for row in rows)
+    flowing = " ".join(row.removeprefix("│ ") for row in rows)
+    assert "1/5 succeeded, " in flowing and "in 156ms (sequential)" in flowing
+    assert "off, and TodoWrite (call 2) runs alone · /why" in flowing
+
+
+def test_a_panel_has_its_title_above_the_running_calls_until_its_first_row_is_final() -> None:
+    begun: list[UiEvent] = [batch_started(2), *(call_started(i, 2) for i in range(2))]
+    title = "│ Parallel Tool Execution (2 calls)"
+    assert live(*begun).tools.split("\n")[0] == title
+    assert title not in live(*begun, call_ready(0)).tools
+    assert "Tool Execution" not in live(batch_started(1), call_started(0, 1)).tools
 
 
 def test_a_single_call_shows_its_argument_and_its_finding() -> None:
@@ -474,6 +561,7 @@ def test_running_calls_spin_and_show_time_and_progress() -> None:
     clock.now = 1.25
     rows = subject.live(80, 20, clock.now).tools.split("\n")
     assert rows == [
+        "│ Parallel Tool Execution (3 calls)",
         "⠹ [1/3] Read: src/0.py 1.2s · half done",
         "? [2/3] Read: src/1.py asks you",
         "✓ [3/3] Read: src/2.py (47ms)",
@@ -492,7 +580,8 @@ def test_the_call_that_a_question_is_about_has_no_row_of_its_own() -> None:
         subject.apply(event)
     rows = subject.live(80, 20, clock.now).tools.split("\n")
     assert question.tool_use_id in ("use-0", "use-1")
-    assert len(rows) == 1
+    assert [row for row in rows if "[1/2]" in row] == []
+    assert [row for row in rows if "[2/2]" in row] == ["· [2/2] Read: src/1.py waiting"]
 
 
 def test_a_spinner_changes_at_least_four_times_a_second_in_one_cell() -> None:
@@ -507,7 +596,7 @@ def test_more_calls_than_rows_are_counted() -> None:
     region = live(batch_started(12), *(call_started(i, 12) for i in range(12)))
     rows = region.tools.split("\n")
     assert len(rows) == 9
-    assert rows[-1] == "+4 more"
+    assert rows[-1] == "+5 more"
 
 
 @pytest.mark.parametrize(
