@@ -38,6 +38,9 @@ def _in_words(totals: Speedup, *, on: bool) -> str:
     ]
     if totals.together:
         lines.append(f"Running calls together saved {duration(totals.saved_ms)}.")
+    if totals.overlap_ms:
+        early = duration(totals.overlap_ms)
+        lines.append(f"Early starts hid {early} of that behind answers that were still coming.")
     if totals.held_back:
         held_back = plural(totals.held_back, "batch", "batches")
         way = "" if on else ": /parallel on"

@@ -10,9 +10,10 @@ from midturn_cli.render.words import duration, sign
 from midturn_core.dispatch.gate import explain
 from midturn_core.dispatch.speedup import would_take_ms
 from midturn_core.dispatch.types import BatchReport, CallReport
+from midturn_core.model.messages import Outcome
 
-MAX_LABEL = 36
-BAR_CELLS = 16
+MAX_LABEL = 32
+BAR_CELLS = 10
 BAR, REST = "━", "·"
 
 
@@ -66,13 +67,16 @@ def _timing(call: CallReport | None, origin: float, end: float) -> tuple[str, ..
     """Outcome, beginning, length and bar of one call."""
     if call is None:
         return ("…", "", "", "")
-    outcome = f"{sign(call.outcome)} {call.outcome.value}"
+    word = "" if call.outcome is Outcome.SUCCEEDED else f" {call.outcome.value}"
+    word += ", retried" if call.retried else ""
+    outcome = f"{sign(call.outcome)}{word}"
     if call.started is None or call.ended is None:
         return (outcome, "never ran", "", "")
+    early = " early" if call.early else ""
     began, took = call.started - origin, call.ended - call.started
     return (
         outcome,
-        f"+{duration(began * 1000)}",
+        f"+{duration(began * 1000)}{early}",
         duration(call.duration_ms),
         bar(began, took, end - origin),
     )
@@ -90,7 +94,8 @@ def _both_ways(report: BatchReport) -> str:
     one_by_one = f"one after another {duration(report.sequential_ms)}"
     passes = report.verdict.parallel or report.verdict.would_pass
     both = f"{one_by_one}, together {together}" if passes else one_by_one
-    return f"took {duration(report.wall_ms)}: {both}"
+    early = f"; {duration(report.overlap_ms)} before the answer was complete"
+    return f"took {duration(report.wall_ms)}: {both}{early if report.overlap_ms else ''}"
 
 
 WHY = Command(

@@ -6,6 +6,7 @@ The reducer makes them, the screen and the plain front end each render them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeAlias
 
 from midturn_cli.ui_events import StatusInfo
@@ -86,6 +87,15 @@ class CallResult:
     """What the person answered when asked about it."""
 
 
+class GroupPlace(Enum):
+    """Where a call stands among those that ran together, in a batch of several parts (D23)."""
+
+    ALONE = "alone"
+    FIRST = "first"
+    MIDDLE = "middle"
+    LAST = "last"
+
+
 @dataclass(frozen=True, slots=True)
 class CallBlock:
     """A finished call; ``in_panel`` when it is a row of a batch panel (D34).
@@ -97,6 +107,7 @@ class CallBlock:
     result: CallResult
     in_panel: bool
     labels: tuple[str, ...] = ()
+    place: GroupPlace = GroupPlace.ALONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from midturn_cli.render.blocks import (
     CallBlock,
     CallInfo,
     CallResult,
+    GroupPlace,
     LiveCall,
     PanelFooter,
     PanelTitle,
@@ -22,9 +23,9 @@ from midturn_cli.render.words import (
     duration,
     elapsed,
     panel_footer,
+    panel_remarks,
     panel_title,
     sign,
-    spared_requests,
 )
 from midturn_core.events import CallPhase
 from midturn_core.model.messages import (
@@ -47,6 +48,14 @@ EXPAND_HINT = " · /expand shows all"
 Wrap: TypeAlias = Callable[[Text, int], list[Text]]
 """A text as rows of at most so many cells."""
 
+_GROUP_RULES = {
+    GroupPlace.ALONE: RULE,
+    GroupPlace.FIRST: "┌ ",
+    GroupPlace.MIDDLE: "├ ",
+    GroupPlace.LAST: "└ ",
+}
+"""A bracket around calls that ran together; its end is the row of the last one."""
+
 _TODO_SIGNS = {"completed": "[x]", "in_progress": "[>]"}
 
 
@@ -58,9 +67,10 @@ def spinner(now: float) -> str:
 def call_rows(block: CallBlock, theme: Theme, width: int) -> list[Text]:
     """A finished call: a row of a panel (S3.12, S3.13) or a block of its own (S3.14)."""
     if block.in_panel:
+        first, *rest = _panel_call(block, theme, width - len(RULE))
         return [
-            Text.assemble((RULE, theme.panel), row)
-            for row in _panel_call(block, theme, width - len(RULE))
+            Text.assemble((_GROUP_RULES[block.place], theme.panel), first),
+            *(Text.assemble((RULE, theme.panel), row) for row in rest),
         ]
     result = block.result
     rows = [_head(block, theme, width)]
@@ -141,11 +151,11 @@ def live_title_row(block: PanelTitle, theme: Theme, width: int) -> Text:
 
 
 def panel_footer_rows(block: PanelFooter, theme: Theme, width: int, wrap: Wrap) -> list[Text]:
-    """Two lines, each on as many rows as it needs; the estimate stands apart (D34, S4.2)."""
+    """Two lines, each on as many rows as it needs; what else it saved stands apart (D34)."""
     total, other_way = panel_footer(block)
     rows = _ruled([Text(total), Text(other_way, theme.dim)], theme, width, wrap)
-    if estimate := spared_requests(block):
-        rows += wrap(Text(estimate, theme.dim), width)
+    for remark in panel_remarks(block):
+        rows += wrap(Text(remark, theme.dim), width)
     return rows
 
 

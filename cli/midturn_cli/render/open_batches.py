@@ -14,6 +14,7 @@ from midturn_cli.render.blocks import (
     CallBlock,
     CallInfo,
     CallResult,
+    GroupPlace,
     LiveCall,
     PanelFooter,
     PanelTitle,
@@ -155,7 +156,7 @@ class OpenBatches:
         self._forget(batch, call)
         in_panel = batch.count >= 2
         title = self._title(batch) if in_panel else []
-        return [*title, CallBlock(call.call, result, in_panel, batch.labels)]
+        return [*title, _row(batch, call.call, result)]
 
     def _forget(self, batch: _Batch, call: LiveCall) -> None:
         del batch.calls[call.call.index]
@@ -166,6 +167,20 @@ class OpenBatches:
             return []
         batch.titled = True
         return [PanelTitle(batch.count, batch.verdict)]
+
+
+def _row(batch: _Batch, call: CallInfo, result: CallResult) -> CallBlock:
+    place = _group_place(batch.verdict, call.index)
+    return CallBlock(call, result, batch.count >= 2, batch.labels, place)
+
+
+def _group_place(verdict: GateVerdict, index: int) -> GroupPlace:
+    part = next((part for part in verdict.segments if index in part), None)
+    if not verdict.partly or part is None or len(part) == 1:
+        return GroupPlace.ALONE
+    if index == part[0]:
+        return GroupPlace.FIRST
+    return GroupPlace.LAST if index == part[-1] else GroupPlace.MIDDLE
 
 
 def call_result(result: ToolUseResult, receipt: str = "") -> CallResult:

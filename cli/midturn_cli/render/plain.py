@@ -34,9 +34,9 @@ from midturn_cli.render.words import (
     Waiting,
     duration,
     panel_footer,
+    panel_remarks,
     panel_title,
     sign,
-    spared_requests,
     turn_end,
     waits_until,
 )
@@ -145,7 +145,7 @@ def _block_lines(block: Block) -> list[str]:
         case PanelTitle():
             return [panel_title(block)]
         case PanelFooter():
-            return [line for line in (*panel_footer(block), spared_requests(block)) if line]
+            return [*panel_footer(block), *panel_remarks(block)]
         case _:
             return _sentence_lines(block)
 

@@ -115,8 +115,14 @@ def _brief_cause(verdict: GateVerdict) -> str:
             assert_never(verdict.cause)
 
 
-def spared_requests(block: PanelFooter) -> str:
-    """What a parallel batch saved besides: round trips to the model (S4.2); empty when unknown."""
+def panel_remarks(block: PanelFooter) -> list[str]:
+    """What a batch saved besides: by its early start (D24), and requests to the model (S4.2)."""
+    overlap = block.report.overlap_ms
+    early = f"{duration(overlap)} of it ran while the answer was still coming" if overlap else ""
+    return [remark for remark in (early, _spared_requests(block)) if remark]
+
+
+def _spared_requests(block: PanelFooter) -> str:
     spared = len(block.report.calls) - 1
     if not block.report.verdict.parallel or block.round_trip_ms <= 0 or spared < 1:
         return ""

@@ -65,6 +65,8 @@ class Speedup:
     """What they would have taken with every batch that may run together run together."""
     saved_ms: float = 0.0
     """What the batches that ran in parallel saved."""
+    overlap_ms: float = 0.0
+    """What ran before the message that asked for it was complete (D24)."""
     missed_ms: float = 0.0
     """What those that only the switch kept from it would have saved."""
     round_trips_spared: int = 0
@@ -91,6 +93,7 @@ class Speedup:
             sequential_ms=self.sequential_ms + report.sequential_ms,
             parallel_ms=self.parallel_ms + parallel_ms,
             saved_ms=self.saved_ms + saved_ms(report),
+            overlap_ms=self.overlap_ms + report.overlap_ms,
             missed_ms=self.missed_ms + (report.wall_ms - parallel_ms if missed else 0.0),
             round_trips_spared=self.round_trips_spared + spared,
             tokens_spared=self.tokens_spared + spared * prefix_tokens,

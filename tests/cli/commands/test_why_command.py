@@ -98,7 +98,7 @@ async def test_why_tells_that_calls_ran_together_and_what_each_took(tmp_path: Pa
     assert "These calls run together" in kit.said
     assert table.title == "Batch 1 of this session, step 1 of its turn: 2 calls"
     assert [row[:3] for row in table.rows] == [
-        ("1/2", "Read: a", "✓ succeeded"),
+        ("1/2", "Read: a", "✓"),
         ("2/2", "Read: missing", "✗ failed"),
     ]
     assert all(row[3].startswith("+") and row[4].endswith("ms") for row in table.rows)
@@ -143,7 +143,7 @@ async def test_a_batch_is_explained_while_it_runs(tmp_path: Path) -> None:
 
 
 def test_a_bar_shows_when_in_its_batch_a_call_ran() -> None:
-    assert bar(0.0, 1.0, 2.0) == "━" * 8 + "·" * 8
-    assert bar(1.0, 1.0, 2.0) == "·" * 8 + "━" * 8
-    assert bar(2.0, 0.0, 2.0) == "·" * 15 + "━"
-    assert bar(0.0, 0.0, 0.0) == "━" * 16
+    assert bar(0.0, 1.0, 2.0) == "━" * 5 + "·" * 5
+    assert bar(1.0, 1.0, 2.0) == "·" * 5 + "━" * 5
+    assert bar(2.0, 0.0, 2.0) == "·" * 9 + "━"
+    assert bar(0.0, 0.0, 0.0) == "━" * 10

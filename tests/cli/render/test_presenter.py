@@ -34,6 +34,7 @@ from midturn_core.dispatch.types import GateVerdict, SequentialCause
 from midturn_core.events import (
     AskAnswered,
     AskRequested,
+    BatchFinished,
     CallPhase,
     CompactionFinished,
     DeliveryPoint,
@@ -223,6 +224,32 @@ def test_the_signs_of_a_panel_stand_below_each_other() -> None:
     )
     rows = text.splitlines()[1:]
     assert {row.index("✓") for row in rows} == {rows[1].index("path.py") + len("path.py  ")}
+
+
+def test_a_bracket_shows_which_calls_of_a_mixed_batch_ran_together() -> None:
+    parts = (range(3), range(3, 4), range(4, 6))
+    verdict = GateVerdict(True, SequentialCause.SEQUENTIAL_TOOL, 3, "Edit", segments=parts)
+    text = screen(
+        batch_started(6, verdict),
+        *(call_started(i, 6) for i in range(6)),
+        *(call_ready(i, Outcome.FAILED if i == 1 else Outcome.SUCCEEDED) for i in range(6)),
+    )
+    rows = text.splitlines()
+    assert rows[0] == "│ Parallel Tool Execution (6 calls, in 3 parts)"
+    assert [row[0] for row in rows[1:] if "Read" in row] == list("┌├└│┌└")
+    whole = screen(
+        batch_started(2, GateVerdict(True, segments=(range(2),))),
+        *(call_started(i, 2) for i in range(2)),
+        *(call_ready(i) for i in range(2)),
+    )
+    assert {row[0] for row in whole.splitlines()} == {"│"}
+
+
+def test_what_an_early_start_gained_stands_apart_from_the_totals() -> None:
+    finished = batch_finished(Outcome.SUCCEEDED, Outcome.SUCCEEDED)
+    early = BatchFinished(replace(finished.report, overlap_ms=1200.0))
+    text = screen(batch_started(2), *(call_started(i, 2) for i in range(2)), early)
+    assert text.endswith("\n1.2s of it ran while the answer was still coming\n")
 
 
 @pytest.mark.parametrize("width", [40, 60])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -81,6 +82,11 @@ def test_a_batch_that_may_not_run_together_takes_the_same_both_ways() -> None:
     totals = Speedup().after(report(MIXED, 100, 300))
     assert totals.sequential_ms == totals.parallel_ms == pytest.approx(400)
     assert totals.saved_ms == totals.missed_ms == 0
+
+
+def test_what_early_starts_hid_is_added_up() -> None:
+    early = replace(report(TOGETHER, 100, 100), overlap_ms=60.0)
+    assert Speedup().after(early).after(early).overlap_ms == 120
 
 
 def test_would_be_times_keep_to_both_tiers() -> None:
