@@ -19,6 +19,7 @@ from midturn_cli.finished_results import FinishedResults
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.log_file import close_log, open_log
 from midturn_cli.render.theme import ThemeChoice
+from midturn_cli.shown_number import ShownNumber
 from midturn_cli.ui_events import StatusChanged, StatusInfo, UiEvent
 from midturn_core import paths
 from midturn_core.agent import Agent, AgentParts, ModelSettings
@@ -154,7 +155,13 @@ class Engine:
 
     @cached_property
     def dispatcher(self) -> DefaultParallelToolDispatcher:
-        return DefaultParallelToolDispatcher(self.config.parallel)
+        return DefaultParallelToolDispatcher(
+            self.config.parallel, on_slots_changed=self._slot_use.changed
+        )
+
+    @cached_property
+    def _slot_use(self) -> ShownNumber:
+        return ShownNumber(lambda: self.dispatcher.slots_in_use, self.show_status)
 
     @cached_property
     def interceptors(self) -> ToolInterceptors:
@@ -270,6 +277,11 @@ class Engine:
             context_percent=round(100 * tokens / CONTEXT_WINDOW) if tokens else None,
             tokens=usage.context_tokens,
             cost=self.cost_text(),
+            slots_in_use=self.dispatcher.slots_in_use,
+            slots_by_agent=tuple(
+                (context_id.agent, count)
+                for context_id, count in self.dispatcher.in_use_by_context.most_common()
+            ),
         )
 
     def cost(self) -> float | None:

@@ -39,6 +39,10 @@ class StatusInfo:
     tokens: int = 0
     cost: str = ""
     """Money with its unit, only when prices are configured."""
+    slots_in_use: int = 0
+    """Of ``max_concurrency``: calls that run together now."""
+    slots_by_agent: tuple[tuple[str, int], ...] = ()
+    """Who has how many of them: name and number, the most first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ def test_never_more_than_max_concurrency_run_at_once(tmp_path: Path) -> None:
         live.enter("fetch them")
         assert sorted(site.wait_for_arrivals(3)) == [0, 1, 2]
         live.see("3 running")
+        live.see("∥ 3/3")
         for number in range(8):
             site.gates[number].open()
             site.wait_for_arrivals(min(8, number + 4))

@@ -18,6 +18,7 @@ from midturn_core.dispatch.config import (
     MixedBatches,
     ToolConcurrencyConfig,
 )
+from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher
 from midturn_core.dispatch.gate import describe_tools, explain
 from midturn_core.errors import ConfigError
 
@@ -146,6 +147,8 @@ def _way_out(config: ToolConcurrencyConfig, changes: _Changes) -> str:
     most, slots = changes.max_concurrency, config.per_batch_max
     if most and slots is not None and most < slots and changes.per_batch_max is None:
         return f". Set both: /parallel max {most} per-batch {most}"
+    if most and config.per_context_max is not None and most < config.per_context_max:
+        return ". Lower [parallel] per_context_max in your configuration first"
     if changes.start == "streaming":
         return ". Set both: /parallel mixed segments start streaming"
     if changes.mixed == "sequential" and config.start == "streaming":
@@ -210,16 +213,29 @@ def _show_status(use: Use) -> None:
         ("state", "on" if config.enabled else "off (/parallel on)"),
         ("max", f"{config.max_concurrency} (1..{MAX_CONCURRENCY_LIMIT}, at once altogether)"),
         ("per-batch", f"{config.batch_slots} (1..{config.max_concurrency}, of one response)"),
+        ("per agent", f"{config.context_slots} ([parallel] per_context_max)"),
         ("mixed", _mixed(config)),
         ("start", _start(config)),
         ("calls", f"at most {config.max_calls} of one response"),
         ("time limits", f"{config.timeout_per_call:g} s per call, "
          f"{config.timeout_per_batch:g} s per batch"),
         ("after an error", _after_error(config)),
+        ("in use", _in_use(dispatcher)),
         ("workers", f"{dispatcher.workers} now" + (f", {abandoned} abandoned" if abandoned else "")),
         ("last batch", explain(last.report.verdict) if last else "none yet"),
     ]  # fmt: skip
     use.table("Parallel execution", ("", ""), rows, describe_tools(engine.registry))
+
+
+def _in_use(dispatcher: DefaultParallelToolDispatcher) -> str:
+    most, in_use = dispatcher.config.max_concurrency, dispatcher.in_use_by_context
+    by_whom = ", ".join(f"{context.agent} {count}" for context, count in in_use.most_common())
+    waiting = dispatcher.waiting_for_slots
+    return (
+        f"{dispatcher.slots_in_use} of {most} slots"
+        + (f" ({by_whom})" if by_whom else "")
+        + (f", {waiting} waiting for one" if waiting else "")
+    )
 
 
 def _mixed(config: ToolConcurrencyConfig) -> str:

@@ -29,15 +29,15 @@ def status_parts(
     queue: Sequence[QueuedInput] = (),
 ) -> list[StatusPart]:
     """The parts in reading order; DEMO is always the first."""
-    parallel = f"∥ on {status.max_concurrency}" if status.parallel else "∥ off"
-    if status.parallel and status.per_batch_max != status.max_concurrency:
-        parallel += f"/{status.per_batch_max}"
     mode_style = theme.warning if status.mode == "yolo" else ""
     parts = [
         StatusPart(9, Text("DEMO", theme.demo) if status.demo else Text()),
         StatusPart(4, Text(one_line(status.model), theme.dim)),
         StatusPart(6, Text(one_line(status.mode), mode_style)),
-        StatusPart(8, Text(parallel, theme.accent if status.parallel else theme.dim)),
+        StatusPart(
+            8, Text(_parallel_words(status), theme.accent if status.parallel else theme.dim)
+        ),
+        StatusPart(1, Text(_slot_words(status), theme.dim)),
         StatusPart(5, Text(f"{running} running" if running else "")),
         StatusPart(7, Text(_queue_words(queue))),
         StatusPart(3, Text(_context_words(status), theme.dim)),
@@ -56,6 +56,23 @@ def status_row(parts: Sequence[StatusPart], width: int) -> Text:
 
 def _width(parts: Sequence[StatusPart]) -> int:
     return sum(part.text.cell_len for part in parts) + len(SEPARATOR) * (len(parts) - 1)
+
+
+def _parallel_words(status: StatusInfo) -> str:
+    """While calls run together: how many of how many slots they hold (S1.16)."""
+    if not status.parallel:
+        return "∥ off"
+    if status.slots_in_use:
+        return f"∥ {status.slots_in_use}/{status.max_concurrency}"
+    shares = status.per_batch_max != status.max_concurrency
+    return f"∥ on {status.max_concurrency}" + (f"/{status.per_batch_max}" if shares else "")
+
+
+def _slot_words(status: StatusInfo) -> str:
+    """Whose slots they are, when several agents share them."""
+    if not status.parallel or len(status.slots_by_agent) < 2:
+        return ""
+    return ", ".join(f"{one_line(name)} {count}" for name, count in status.slots_by_agent)
 
 
 def _queue_words(queue: Sequence[QueuedInput]) -> str:

@@ -5,7 +5,8 @@ each, in call order (S1.5, S1.42).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol
 
@@ -106,7 +107,7 @@ class DefaultParallelToolDispatcher:
         return self._slots.waiting
 
     @property
-    def in_use_by_context(self) -> Mapping[AgentRuntimeId, int]:
+    def in_use_by_context(self) -> Counter[AgentRuntimeId]:
         """Who has how many of ``slots_in_use``; a context without any is not in it."""
         return self._slots.in_use_by_context
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from midturn_core.ids import AgentRuntimeId
@@ -46,9 +46,9 @@ class FairSlots:
         return self._held.total()
 
     @property
-    def in_use_by_context(self) -> Mapping[AgentRuntimeId, int]:
+    def in_use_by_context(self) -> Counter[AgentRuntimeId]:
         """The contexts that hold permits, and how many."""
-        return dict(self._held)
+        return self._held.copy()
 
     @property
     def waiting(self) -> int:

@@ -80,6 +80,18 @@ async def test_lowering_max_below_per_batch_says_how_to_set_both(tmp_path: Path)
         assert settings(kit) == (False, 2, 2)
 
 
+async def test_lowering_max_below_the_share_of_an_agent_says_what_stands_against_it(
+    tmp_path: Path,
+) -> None:
+    async with open_session(make_launch(tmp_path, "[parallel]\nper_context_max = 3\n")) as kit:
+        await kit.run("/parallel max 2")
+        assert "per_context_max must be 1..2 (max_concurrency), not 3" in kit.errors[0]
+        assert "[parallel] per_context_max" in kit.errors[0]
+        await kit.run("/parallel")
+        assert "per agent | 3" in kit.said
+        assert "in use | 0 of 4 slots" in kit.said
+
+
 async def test_mixed_and_start_are_switched_and_shown(tmp_path: Path) -> None:
     async with open_session(make_launch(tmp_path)) as kit:
         await kit.run("/parallel on mixed segments")

@@ -783,6 +783,24 @@ def test_the_status_row_drops_the_least_important_first_and_never_the_demo() -> 
         assert width < 6 or row.startswith("DEMO")
 
 
+def test_the_status_row_shows_how_many_slots_are_taken_while_calls_run_together() -> None:
+    idle = StatusInfo("model", False, "default", True, 4, 2)
+    busy = replace(idle, slots_in_use=3, slots_by_agent=(("main", 3),))
+    assert live(StatusChanged(idle)).status == "model · default · ∥ on 4/2"
+    assert live(StatusChanged(busy)).status == "model · default · ∥ 3/4"
+    assert live(StatusChanged(replace(busy, parallel=False))).status == "model · default · ∥ off"
+
+
+def test_the_status_row_says_whose_slots_they_are_when_there_is_room() -> None:
+    agents = (("sub-1", 2), ("main", 1))
+    shared = StatusInfo(
+        "model", False, "default", True, 4, 4, slots_in_use=3, slots_by_agent=agents
+    )
+    assert live(StatusChanged(shared)).status == "model · default · ∥ 3/4 · sub-1 2, main 1"
+    assert live(StatusChanged(shared), width=30).status == "model · default · ∥ 3/4"
+    assert live(StatusChanged(shared), width=10).status == "∥ 3/4"
+
+
 def busy_events() -> list[UiEvent]:
     return [
         StatusChanged(STATUS),
