@@ -20,6 +20,7 @@ from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.log_file import close_log, open_log
 from midturn_cli.render.theme import ThemeChoice
 from midturn_cli.shown_number import ShownNumber
+from midturn_cli.subagents import SessionSubagents
 from midturn_cli.ui_events import StatusChanged, StatusInfo, UiEvent
 from midturn_core import paths
 from midturn_core.agent import Agent, AgentParts, ModelSettings
@@ -151,7 +152,11 @@ class Engine:
 
     @cached_property
     def registry(self) -> ToolRegistry:
-        return ToolRegistry(self.tools.all())
+        return ToolRegistry((*self.tools.all(), self.subagents.task_tool))
+
+    @cached_property
+    def subagents(self) -> SessionSubagents:
+        return SessionSubagents(self)
 
     @cached_property
     def dispatcher(self) -> DefaultParallelToolDispatcher:
@@ -302,8 +307,11 @@ class Engine:
         return "" if cost is None else f"{cost:.4f}"
 
     def rule_warnings(self) -> list[str]:
-        """One sentence per permission rule that can never match (D42)."""
-        return check_rules(self.authorizer.policy.rules, self.registry.names())
+        """One sentence per permission rule that can never match (D42), and per thing that is wrong
+        in the definition of a subagent.
+        """
+        rules = check_rules(self.authorizer.policy.rules, self.registry.names())
+        return [*rules, *self.subagents.warnings]
 
     async def close(self) -> None:
         """Let go of everything; what waits in the queue stays there for the caller to report."""

@@ -26,6 +26,7 @@ from midturn_core.events import (
     Notice,
     NoticeLevel,
     RetryWaiting,
+    SubagentEvent,
     TurnEnded,
     TurnEndReason,
 )
@@ -97,6 +98,10 @@ class _PrintMode:
                 _complain(denial(ask))
             case Notice(NoticeLevel.WARNING | NoticeLevel.ERROR, text):
                 _complain(text)
+            case SubagentEvent(
+                context_id, _, Notice(NoticeLevel.WARNING | NoticeLevel.ERROR, text)
+            ):
+                _complain(f"{context_id.agent}: {text}")
             case _:
                 pass
         if self._launch.output_format == "stream-json":

@@ -12,6 +12,7 @@ from midturn_core.events import (
     Notice,
     RetryWaiting,
     StepStarted,
+    SubagentEvent,
     TextDelta,
     ToolResultReady,
     ToolUseStarted,
@@ -48,8 +49,23 @@ def event_to_json(event: UiEvent) -> Json | None:
             return {"type": "inputs_delivered", "at": point.value, "step": step, "texts": texts}
         case Notice(level, text):
             return {"type": "notice", "level": level.value, "text": text}
+        case SubagentEvent():
+            return _subagent_event(event)
         case _:
             return _tool_event(event)
+
+
+def _subagent_event(event: SubagentEvent) -> Json | None:
+    """The event of the subagent as it would be by itself, with whose it is."""
+    inner = event_to_json(event.event)
+    if inner is None:
+        return None
+    return {
+        "type": "subagent",
+        "context": str(event.context_id),
+        "task": event.tool_use_id,
+        "event": inner,
+    }
 
 
 def _tool_event(event: UiEvent) -> Json | None:

@@ -70,6 +70,7 @@ from midturn_core.events import (
     Notice,
     RetryWaiting,
     StepStarted,
+    SubagentEvent,
     TextDelta,
     ThinkingDelta,
     ToolPhaseChanged,
@@ -83,6 +84,7 @@ from midturn_core.events import (
     UsageChanged,
 )
 from midturn_core.ids import AgentRuntimeId
+from midturn_core.model.messages import ToolUseResult
 from midturn_core.permission.ask import Ask
 from midturn_core.queue.manager import behind_command
 from midturn_core.queue.types import QueuedInput
@@ -138,6 +140,8 @@ class UiState:
         self._batches = OpenBatches()
         self._message = OpenMessage(expand_tabs=expand_tabs)
         self._round_trips = RoundTrips()
+        self._subagents_asking: set[str] = set()
+        """Their calls that wait for a person, on screen or behind another question."""
         self._waited: set[str] = set()
         self._echoed: set[str] = set()
 
@@ -165,8 +169,8 @@ class UiState:
     def asks_waiting(self) -> int:
         """Questions behind the one on screen."""
         shown = {ask.tool_use_id for ask in self.asks}
-        asking = [c for c in self.calls if c.phase is CallPhase.ASKING and c.id not in shown]
-        return max(len(self.asks) - 1, 0) + len(asking)
+        asking = {call.id for call in self.calls if call.phase is CallPhase.ASKING}
+        return max(len(self.asks) - 1, 0) + len((asking | self._subagents_asking) - shown)
 
     @property
     def animated(self) -> bool:
@@ -183,6 +187,8 @@ class UiState:
                 return self._ask(event)
             case Notice():
                 return [NoticeBlock(event.level, readable(event.text))]
+            case SubagentEvent():
+                return self._subagent(event)
             case (
                 QueueChanged() | StatusChanged() | UsageChanged() | ClipboardText() | ThemeChanged()
             ):
@@ -237,6 +243,7 @@ class UiState:
         self._message.rest()
         self.busy = False
         self.asks = ()
+        self._subagents_asking.clear()
         self._waited &= {item.uuid for item in self.queue}
         if event.reason is not TurnEndReason.DONE or event.error:
             blocks.append(turn_end_block(event))
@@ -287,6 +294,22 @@ class UiState:
         if self._batches.answered(event.ask.tool_use_id, text):
             return []
         return [RemarkBlock(f"{reveal_line(event.ask.title)}: {text}")]
+
+    def _subagent(self, event: SubagentEvent) -> list[Block]:
+        """Its calls and words are in the row of its ``Task`` call; what it must tell is shown."""
+        match event.event:
+            case Notice(level, text):
+                return [NoticeBlock(level, f"{event.context_id.agent}: {readable(text)}")]
+            case ToolPhaseChanged(tool_use_id, CallPhase.ASKING):
+                self._subagents_asking.add(tool_use_id)
+            case (
+                ToolPhaseChanged(tool_use_id)
+                | ToolResultReady(result=ToolUseResult(tool_use_id=tool_use_id))
+            ):
+                self._subagents_asking.discard(tool_use_id)
+            case _:
+                pass
+        return []
 
     def _quiet(self, event: _QuietEvent) -> list[Block]:
         match event:

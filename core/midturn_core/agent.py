@@ -125,6 +125,7 @@ class Agent:
         self._reader = ReplyReader(parts.emit, parts.restart_pauses)
         self.compactor = Compactor(parts.emit)
         self.session_usage = Usage()
+        self._delegated = Usage()
         self.context_tokens = 0
 
     @property
@@ -163,6 +164,11 @@ class Agent:
         )
         self._emit(ended)
         return ended
+
+    def add_delegated(self, usage: Usage) -> None:
+        """Count what a subagent has spent, for the session and for the turn that runs."""
+        self.session_usage += usage
+        self._delegated += usage
 
     async def compact(self, interrupt: InterruptCoordinator, instructions: str = "") -> bool:
         """Replace the history by a summary of it (``/compact``); False when that failed."""
@@ -260,6 +266,8 @@ class Agent:
         finally:
             hastening.cancel()
             signals.batch.detach()
+            turn.usage += self._delegated
+            self._delegated = Usage()
 
     def _deliver_after_cut(self, turn: _Turn, uses: Sequence[ToolUse]) -> TurnEndReason | None:
         ended = self._limit_reached(turn)

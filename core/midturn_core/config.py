@@ -38,6 +38,26 @@ class ModelConfig:
     """Environment only: ANTHROPIC_AUTH_TOKEN."""
 
 
+MAX_SUBAGENTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentsConfig:
+    """
+    Raises:
+        ValueError: ``max`` is out of its range.
+    """
+
+    parallel: bool = False
+    """Whether subagents take part in parallel execution (S1.11, D35)."""
+    max: int = 3
+    """How many run at once."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max <= MAX_SUBAGENTS:
+            raise ValueError(f"max must be 1..{MAX_SUBAGENTS}, not {self.max}")
+
+
 @dataclass(frozen=True, slots=True)
 class QueueConfig:
     enter: Literal["now", "next", "later"] = "next"
@@ -129,6 +149,7 @@ class LogConfig:
 class Config:
     model: ModelConfig = field(default_factory=ModelConfig)
     parallel: ToolConcurrencyConfig = field(default_factory=ToolConcurrencyConfig)
+    subagents: SubagentsConfig = field(default_factory=SubagentsConfig)
     queue: QueueConfig = field(default_factory=QueueConfig)
     permissions: PermissionsConfig = field(default_factory=PermissionsConfig)
     web: WebConfig = field(default_factory=WebConfig)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from midturn_core.config import MAX_SUBAGENTS
 from midturn_core.config_values import (
     Choice,
     FilePath,
@@ -119,6 +120,14 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey("parallel", "retry_failed", Switch(), "Try a failed safe call once more."),
     ConfigKey("parallel", "timeout_per_call", Seconds(), "Time limit of one safe call."),
     ConfigKey("parallel", "timeout_per_batch", Seconds(), "Time limit of a batch of safe calls."),
+    ConfigKey(
+        "subagents",
+        "parallel",
+        Switch(),
+        "With parallel execution on: let the calls of a subagent run together, and subagents that "
+        "only read.",
+    ),
+    ConfigKey("subagents", "max", Whole(1, MAX_SUBAGENTS), "Subagents that run at once."),
     ConfigKey(
         "queue", "enter", Choice(("now", "next", "later")), "What Enter means while a turn runs."
     ),

@@ -69,10 +69,17 @@ class Conversation:
     """The messages between a user, a model and its tools.
 
     ``journal`` is called with every change after it took effect; replaying the changes gives the
-    same history.
+    same history. ``id_prefix`` begins every tool use id, so that the ids of several conversations
+    of a session differ even where a service counts from 1.
     """
 
-    def __init__(self, journal: Callable[[ConversationChange], None] | None = None) -> None:
+    def __init__(
+        self,
+        journal: Callable[[ConversationChange], None] | None = None,
+        *,
+        id_prefix: str = "",
+    ) -> None:
+        self._id_prefix = id_prefix
         self._messages: list[Message] = []
         self._ids: set[str] = set()
         self._journal = journal
@@ -207,10 +214,11 @@ class Conversation:
         result: list[AssistantBlock] = []
         for block in blocks:
             if isinstance(block, ToolUse):
-                name, count = block.id, 1
+                own_id = f"{self._id_prefix}{block.id}"
+                name, count = own_id, 1
                 while name in taken:
                     count += 1
-                    name = f"{block.id}-{count}"
+                    name = f"{own_id}-{count}"
                 taken.add(name)
                 block = replace(block, id=name)
             result.append(block)

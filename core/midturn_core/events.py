@@ -236,6 +236,19 @@ class TurnEnded:
     way_out: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SubagentEvent:
+    """An event of a subagent's own turn; no other event of its turn is emitted.
+
+    Only its questions come by themselves, with its context id: one gate asks for all agents.
+    """
+
+    context_id: AgentRuntimeId
+    tool_use_id: str
+    """The ``Task`` call of the main agent that it works for."""
+    event: Event
+
+
 Event: TypeAlias = (
     TurnStarted
     | StepStarted
@@ -260,6 +273,7 @@ Event: TypeAlias = (
     | CompactionFinished
     | Notice
     | TurnEnded
+    | SubagentEvent
 )
 
 Emit: TypeAlias = Callable[[Event], None]

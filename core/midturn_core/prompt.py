@@ -101,15 +101,19 @@ class Surroundings:
         )
 
 
-def build_system_prompt(surroundings: Surroundings, *, reminder_tag: str, parallel: bool) -> str:
-    """The whole prompt. The sentence of S4.13 is in it only while parallel execution is on."""
+def build_system_prompt(
+    surroundings: Surroundings, *, reminder_tag: str, parallel: bool, base: str = BASE
+) -> str:
+    """The whole prompt. The sentence of S4.13 is in it only while parallel execution is on.
+    ``base`` says who the agent is and how it works.
+    """
     git = surroundings.git.sentence() if surroundings.git else "not a git repository"
     facts = [
         f"- Folder: {surroundings.workspace} (relative paths are relative to it); {git}",
         f"- Platform: {surroundings.system}",
         f"- Date: {surroundings.today.isoformat()}",
     ]
-    parts = [BASE]
+    parts = [base]
     if parallel:
         parts.append(PARALLEL)
     parts.append(REMINDERS.format(tag=reminder_tag, key=MID_TURN_INJECTION_KEY))

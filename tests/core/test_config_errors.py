@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from midturn_core.config import Config
+from midturn_core.config_keys import SECTIONS
 from midturn_core.config_loader import ConfigSource, FlagSetting, LoadedConfig, load_config
 from midturn_core.errors import ConfigError
 from tests.support.ordinary_user import ordinary_user_folder
@@ -203,8 +204,7 @@ def test_an_unknown_key_is_one_warning_with_the_nearest_name(file: Path) -> None
     loaded = load(file)
     assert loaded.config.parallel.enabled
     assert loaded.warnings == (
-        f"{file}:1: unknown key future_key; known are model, parallel, queue, permissions, web, "
-        "ui, keys, log",
+        f"{file}:1: unknown key future_key; known are {', '.join(SECTIONS)}",
         f"{file}:3: unknown key [parallel] enabeld; the nearest is enabled",
         f"{file}:5: unknown key paralel; the nearest is parallel",
     )

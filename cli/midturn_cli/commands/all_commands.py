@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from midturn_cli.commands.agents_command import AGENTS
 from midturn_cli.commands.command import Command
 from midturn_cli.commands.context_command import CONTEXT
 from midturn_cli.commands.copy_command import COPY
@@ -49,6 +50,7 @@ def all_commands() -> list[Command]:
         EXPORT,
         THEME,
         TOOLS,
+        AGENTS,
         CONFIG,
         EXIT,
     ]

@@ -113,6 +113,8 @@ def permission_kind(name: str) -> str:
             return "command"
         case "WebFetch":
             return "host"
+        case "Task":
+            return "what its own calls touch"
         case _:
             return "nothing: it touches no file"
 

@@ -34,6 +34,7 @@ from midturn_core.model.messages import (
     OutputDetail,
     TodoDetail,
     ToolDetail,
+    TranscriptDetail,
 )
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -212,6 +213,8 @@ def detail_rows(
                 )
                 for item in detail.items
             ]
+        case TranscriptDetail():
+            return []  # the summary says how much there is, and /expand shows it
         case _:
             assert_never(detail)
 

@@ -18,7 +18,7 @@ from midturn_cli.render.clean import clean, one_line, reveal, reveal_line, short
 from midturn_cli.render.open_batches import clean_detail, clean_diff
 from midturn_cli.ui_events import CommandTable, Greeting, ResultExpanded
 from midturn_core.events import CompactionFinished, MessageEnded, NoticeLevel, TurnEnded
-from midturn_core.model.messages import DiffDetail, StopReason
+from midturn_core.model.messages import DiffDetail, StopReason, TranscriptDetail
 from midturn_core.permission.ask import Ask
 
 
@@ -60,13 +60,17 @@ def cleaned_ask(ask: Ask) -> Ask:
 
 
 def expanded_block(event: ResultExpanded) -> ExpandedBlock:
-    result = event.result
+    result, text = event.result, event.result.content
+    if isinstance(result.detail, TranscriptDetail):
+        # The answer of a subagent that succeeded is the end of what it wrote.
+        written = "\n".join(result.detail.lines)
+        text = f"{written}\n\n{text}" if result.is_error else written
     diff = None if not isinstance(result.detail, DiffDetail) else clean_diff(result.detail)
     return ExpandedBlock(
         CallInfo(one_line(result.name), reveal_line(event.title), 0, 1),
         result.outcome,
         result.duration_ms,
-        clean(result.content).strip("\n"),
+        clean(text).strip("\n"),
         diff,
         event.number,
     )

@@ -37,6 +37,7 @@ from midturn_core.model.messages import (
     TodoItem,
     ToolDetail,
     ToolUseResult,
+    TranscriptDetail,
 )
 
 
@@ -214,3 +215,5 @@ def clean_detail(detail: ToolDetail, cleaned: Callable[[str], str] = clean) -> T
         case TodoDetail():
             items = (TodoItem(one_line(item.text), item.status) for item in detail.items)
             return TodoDetail(tuple(items))
+        case TranscriptDetail(lines):
+            return TranscriptDetail(tuple(cleaned(line) for line in lines))

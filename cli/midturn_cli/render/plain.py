@@ -43,7 +43,14 @@ from midturn_cli.render.words import (
 from midturn_cli.ui_events import QueueChanged, UiEvent
 from midturn_cli.ui_state import UiState
 from midturn_core.events import AskRequested, NoticeLevel
-from midturn_core.model.messages import DiffDetail, Outcome, OutputDetail, TodoDetail, ToolDetail
+from midturn_core.model.messages import (
+    DiffDetail,
+    Outcome,
+    OutputDetail,
+    TodoDetail,
+    ToolDetail,
+    TranscriptDetail,
+)
 from midturn_core.permission.ask import Ask
 from midturn_core.queue.attachments import attachments_note
 
@@ -206,6 +213,8 @@ def _detail_lines(detail: ToolDetail | None) -> list[str]:
             return [*([f"… {above} lines above"] if above > 0 else []), *detail.tail]
         case TodoDetail():
             return [f"{_TODO_SIGNS.get(item.status, '[ ]')} {item.text}" for item in detail.items]
+        case TranscriptDetail():
+            return []  # as on the screen
         case _:
             assert_never(detail)
 

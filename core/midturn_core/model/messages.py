@@ -168,7 +168,14 @@ class TodoDetail:
     items: tuple[TodoItem, ...]
 
 
-ToolDetail: TypeAlias = DiffDetail | OutputDetail | TodoDetail
+@dataclass(frozen=True, slots=True)
+class TranscriptDetail:
+    """What a subagent said and did, line by line; shown on demand only."""
+
+    lines: tuple[str, ...]
+
+
+ToolDetail: TypeAlias = DiffDetail | OutputDetail | TodoDetail | TranscriptDetail
 
 AssistantBlock: TypeAlias = TextBlock | ThinkingBlock | RedactedThinkingBlock | ToolUse
 UserBlock: TypeAlias = TextBlock | ImageBlock | ToolUseResult
@@ -225,6 +232,14 @@ class Usage:
             self.output_tokens + other.output_tokens,
             self.cache_read_tokens + other.cache_read_tokens,
             self.cache_write_tokens + other.cache_write_tokens,
+        )
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens - other.input_tokens,
+            self.output_tokens - other.output_tokens,
+            self.cache_read_tokens - other.cache_read_tokens,
+            self.cache_write_tokens - other.cache_write_tokens,
         )
 
 

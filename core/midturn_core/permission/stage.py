@@ -25,11 +25,17 @@ from midturn_core.tool import PreviewingTool
 
 
 class PermissionStage:
-    """The ``Authorize`` of a call runner: one per agent, over the authorizer of the session."""
+    """The ``Authorize`` of a call runner: one per agent, over the authorizer of the session.
 
-    def __init__(self, authorizer: Authorizer, context_id: AgentRuntimeId) -> None:
+    ``speaker`` names the agent in its questions; empty for the main agent.
+    """
+
+    def __init__(
+        self, authorizer: Authorizer, context_id: AgentRuntimeId, speaker: str = ""
+    ) -> None:
         self._authorizer = authorizer
         self._context_id = context_id
+        self._speaker = speaker
 
     async def __call__(self, pending: PendingCall) -> ToolUseResult | None:
         """None permits the call; a result answers it instead."""
@@ -53,12 +59,13 @@ class PermissionStage:
         call, use = pending.call, pending.call.tool_use
         described = pending.tool.describe(use.input)
         body = question_body(pending.accesses, use.input)
+        # What the body begins with is not said in the title too.
+        title = use.name if body.startswith(described) else f"{use.name}: {described}"
         return PermissionRequest(
             context_id=self._context_id,
             tool_use_id=use.id,
             tool=use.name,
-            # What the body begins with is not said in the title too.
-            title=use.name if body.startswith(described) else f"{use.name}: {described}",
+            title=f"{self._speaker}: {title}" if self._speaker else title,
             body=body,
             accesses=pending.accesses,
             index=call.index,

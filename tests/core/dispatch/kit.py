@@ -26,6 +26,7 @@ from midturn_core.tool import (
     ConcurrencyBehavior,
     InterruptBehavior,
     InvalidInputError,
+    Tool,
     ToolContext,
     ToolRegistry,
     ToolResult,
@@ -151,7 +152,7 @@ class Bench:
 
     def __init__(
         self,
-        *tools: ProbeTool,
+        *tools: Tool,
         config: ToolConcurrencyConfig | None = None,
         limits: StopLimits | None = None,
         authorize: Authorize = allow,

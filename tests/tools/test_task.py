@@ -1,0 +1,239 @@
+"""Task: its input, what its call tells the main agent, and what stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from midturn_core.dispatch.runner import ToolBatch
+from midturn_core.events import TurnEndReason
+from midturn_core.ids import AgentRuntimeId
+from midturn_core.interrupt import CancelReason
+from midturn_core.model.messages import (
+    JsonObject,
+    JsonValue,
+    Outcome,
+    ToolUse,
+    ToolUseResult,
+    TranscriptDetail,
+    Usage,
+)
+from midturn_core.subagent.executor import SubagentTask
+from midturn_core.subagent.outcome import SubagentOutcome
+from midturn_core.subagent.types import SubagentTypes
+from midturn_core.tool import InvalidInputError, ToolContext, ToolResult
+from midturn_tools.edit import EditTool
+from midturn_tools.read import ReadTool
+from midturn_tools.task import TaskTool, told
+from tests.core.dispatch.kit import CONTEXT, Bench, shell, writer
+from tests.support.scripted_model import ScriptedModel, calls, text, use
+from tests.support.subagent_kit import SubagentKit, nothing_left_running
+from tests.support.tool_context import make_tool_context
+
+INPUT: dict[str, JsonValue] = {
+    "description": "find the plum",
+    "prompt": "Which file says plum?",
+    "subagent_type": "explore",
+}
+OUTCOME = SubagentOutcome(
+    AgentRuntimeId("session", "sub-1"),
+    TurnEndReason.DONE,
+    "It is a.txt.",
+    "It is a.txt.",
+    steps=2,
+    calls=("[Read: a.txt] · 1 line",),
+    transcript=("[Read: a.txt] · 1 line", "It is a.txt."),
+    usage=Usage(input_tokens=1200, output_tokens=34),
+)
+
+
+class Answers:
+    """A runner of subagents that has its outcome ready."""
+
+    def __init__(self, outcome: SubagentOutcome) -> None:
+        self.outcome = outcome
+        self.tasks: list[SubagentTask] = []
+
+    async def run(self, task: SubagentTask, context: ToolContext) -> SubagentOutcome:
+        self.tasks.append(task)
+        return self.outcome
+
+
+def task_tool(outcome: SubagentOutcome = OUTCOME) -> tuple[TaskTool, Answers]:
+    runner = Answers(outcome)
+    return TaskTool(SubagentTypes(), runner, 1800.0), runner
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"prompt": None}, "prompt is required: a string from 1 to"),
+        ({"prompt": " \n"}, "prompt must not be blank"),
+        ({"description": ""}, "description must be a string"),
+        ({"description": "x" * 200}, "description must be a string"),
+        ({"subagent_type": "explorer"}, 'subagent_type must be one of "general", "explore"'),
+        ({"subagent": "explore"}, "unknown field subagent (did you mean subagent_type?)"),
+    ],
+)
+def test_an_input_that_cannot_be_used_is_told_with_what_can(
+    change: dict[str, JsonValue], said: str
+) -> None:
+    tool, _ = task_tool()
+    with pytest.raises(InvalidInputError, match=re.escape(said)):
+        tool.validate({**INPUT, **change})
+
+
+def test_the_model_is_told_of_every_kind() -> None:
+    tool, _ = task_tool()
+    tool.validate(INPUT)
+    for kind in SubagentTypes():
+        assert f"- {kind.name}: {kind.description}" in tool.description
+    assert tool.describe({**INPUT, "description": "find\nthe  plum"}) == "explore: find the plum"
+
+
+async def test_the_answer_is_the_result_and_the_rest_is_for_the_screen(tmp_path: Path) -> None:
+    tool, runner = task_tool()
+    result = await tool.run(INPUT, make_tool_context(tmp_path))
+    assert result == ToolResult(
+        "It is a.txt.",
+        summary="2 steps · 1 tool · 1.2k tokens",
+        detail=TranscriptDetail(OUTCOME.transcript),
+    )
+    [task] = runner.tasks
+    assert (task.kind.name, task.prompt, task.tool_use_id) == (
+        "explore",
+        "Which file says plum?",
+        "toolu_test",
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "error", "said"),
+    [
+        (TurnEndReason.STEP_LIMIT, "", "the subagent was stopped at its limit of 50 steps; its"),
+        (TurnEndReason.FAILED, "No connection.", "the subagent failed: No connection; its task"),
+        (TurnEndReason.STALLED, "", "the subagent was stopped because all its calls failed"),
+        (TurnEndReason.REFUSED, "", "the model refused to go on with the subagent's task"),
+    ],
+)
+def test_one_that_did_not_finish_is_an_error_that_keeps_what_there_was(
+    reason: TurnEndReason, error: str, said: str
+) -> None:
+    result = told(replace(OUTCOME, reason=reason, error=error, answer=""), 50, 1800.0)
+    assert result.error is not None and result.error.startswith(said)
+    assert "- [Read: a.txt] · 1 line" in result.error
+    assert result.error.endswith("Its last words were:\n\nIt is a.txt.")
+
+
+def test_one_that_ended_without_a_word_is_an_error() -> None:
+    silent = replace(OUTCOME, answer="", last_words="", calls=())
+    result = told(silent, 50, 1800.0)
+    assert result.error == (
+        "the subagent ended without an answer; its task is not done.\n\n"
+        "It had made no call.\n\nIt had said nothing."
+    )
+
+
+def test_its_time_limit_is_told_as_a_failure_and_an_interrupt_as_a_stop() -> None:
+    cut = replace(OUTCOME, reason=TurnEndReason.INTERRUPTED, answer="")
+    timed_out = told(replace(cut, cancelled_by=CancelReason.TIMEOUT), 50, 1800.0)
+    assert timed_out.error is not None and "its time limit of 30 min" in timed_out.error
+    stopped = told(replace(cut, cancelled_by=CancelReason.INTERRUPT), 50, 1800.0)
+    assert stopped.stopped and stopped.error is None
+    assert "It is a.txt." in str(stopped.output)
+
+
+def test_of_many_calls_the_last_are_told() -> None:
+    many = replace(
+        OUTCOME,
+        reason=TurnEndReason.STEP_LIMIT,
+        calls=tuple(f"[Read: {number}]" for number in range(100)),
+    )
+    error = told(many, 50, 1800.0).error or ""
+    assert "Its calls (the last 30 of 100):\n\n- [Read: 70]\n" in error
+
+
+async def test_read_before_edit_holds_for_each_agent_by_itself(tmp_path: Path) -> None:
+    """S1.31: what one has read the other may not edit."""
+    file = tmp_path / "a.txt"
+    file.write_text("plum\n", encoding="utf-8")
+    main = make_tool_context(tmp_path)
+    await ReadTool().run({"file_path": "a.txt"}, main)
+    edit: JsonObject = {"file_path": "a.txt", "old_string": "plum", "new_string": "pear"}
+    model = ScriptedModel(
+        calls(use("a", "Edit", edit)),
+        calls(use("b", "Read", {"file_path": "a.txt"})),
+        calls(use("c", "Edit", edit)),
+        text("done"),
+    )
+    kit = SubagentKit(
+        model, [ReadTool(), EditTool()], workspace=tmp_path, allow_rules=["Edit(a.txt)"]
+    )
+    outcome = await kit.run()
+    assert [" · failed" in call for call in outcome.calls] == [True, False, False]
+    assert file.read_text(encoding="utf-8") == "pear\n"
+    back: JsonObject = {"file_path": "a.txt", "old_string": "pear", "new_string": "fig"}
+    assert (await EditTool().run(back, main)).error is not None
+    assert file.read_text(encoding="utf-8") == "pear\n"
+
+
+class Stage:
+    """A batch of the main agent with one ``Task``, whose subagent is inside a tool."""
+
+    def __init__(self) -> None:
+        self.entered = asyncio.Event()
+        self.leave = asyncio.Event()
+        model = ScriptedModel(calls(use("a", "Long")), text("The whole answer."))
+        self.kit = SubagentKit(model, [shell("Long", self._long)])
+        task = TaskTool(SubagentTypes(), self.kit.executor, 600.0)
+        self.bench = Bench(task, writer("Next"))
+        use_of_task = ToolUse("task-1", "Task", {**INPUT, "subagent_type": "general"})
+        self.batch = ToolBatch(
+            (use_of_task, ToolUse("next-1", "Next", {})), self.bench.registry, CONTEXT
+        )
+
+    async def _long(self, tool_input: JsonObject, context: ToolContext) -> ToolResult:
+        self.entered.set()
+        leave = asyncio.ensure_future(self.leave.wait())
+        stopped = asyncio.ensure_future(context.signal.wait())
+        await asyncio.wait((leave, stopped), return_when=asyncio.FIRST_COMPLETED)
+        leave.cancel()
+        stopped.cancel()
+        return ToolResult("some", stopped=context.signal.tripped)
+
+    async def run(self) -> tuple[ToolUseResult, ...]:
+        return (await self.bench.run_batch(self.batch)).results
+
+
+async def test_a_now_does_not_cut_a_running_subagent() -> None:
+    """D1: what comes after it is skipped."""
+    stage = Stage()
+    running = asyncio.create_task(stage.run())
+    await stage.entered.wait()
+    stage.bench.signals.batch.trip(CancelReason.USER_MESSAGE)
+    await asyncio.sleep(0)
+    stage.leave.set()
+    task, after = await running
+    assert (task.outcome, task.content) == (Outcome.SUCCEEDED, "The whole answer.")
+    assert after.outcome is Outcome.SKIPPED
+
+
+@pytest.mark.parametrize("how", ["the turn is interrupted", "the call is cancelled"])
+async def test_an_interrupt_stops_it_with_all_that_it_runs(how: str) -> None:
+    stage = Stage()
+    running = asyncio.create_task(stage.run())
+    await stage.entered.wait()
+    if how == "the turn is interrupted":
+        stage.bench.turn.trip(CancelReason.INTERRUPT)
+    else:
+        assert stage.bench.dispatcher.cancel_call("task-1")
+    task, _ = await running
+    assert task.outcome is Outcome.STOPPED
+    assert task.content.startswith("stopped after ")
+    assert "- [Long: title of ?] · stopped" in task.content
+    assert stage.kit.executor.running == 0
+    await nothing_left_running()
