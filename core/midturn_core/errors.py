@@ -4,7 +4,8 @@ MidturnError
 ├── ConfigError              a configuration value or file cannot be used (exit code 2)
 ├── SessionError             a session cannot be opened or written
 ├── QueueError
-│   └── QueueFullError       the cap of a context is reached; the text stays with the user (D11)
+│   ├── QueueFullError       the cap of a context is reached; the text stays with the user (D11)
+│   └── QueueStoreError      the store of the queue cannot be used
 ├── PictureError             a file cannot be sent as a picture
 │   └── NotAPictureError     it is none
 ├── ConversationError        a history that the Messages API would refuse
@@ -51,6 +52,26 @@ class QueueError(MidturnError):
 
 class QueueFullError(QueueError):
     """The cap of this context is reached (D11)."""
+
+
+class QueueStoreError(QueueError):
+    """The file or server that keeps the queue cannot be used.
+
+    The one queue error after which the change may have happened all the same: the connection to
+    a server can break after the server has carried it out. To enqueue the same input again is
+    always right.
+
+    Attributes:
+        problem: what is wrong.
+        where: the file or the server, without credentials.
+        way_out: what the user can do about it.
+    """
+
+    def __init__(self, problem: str, *, where: str, way_out: str) -> None:
+        super().__init__(f"the queue in {where} cannot be used: {problem}; {way_out}")
+        self.problem = problem
+        self.where = where
+        self.way_out = way_out
 
 
 class PictureError(MidturnError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -18,6 +18,7 @@ from midturn_core.queue.types import Predicate, QueuedInput, QueuedInputPriority
 class _Entry:
     sequence: int
     item: QueuedInput
+    claimed: bool = False
 
 
 # An OrderedDict, because taking the first key of a plain dict over and over is quadratic.
@@ -29,12 +30,14 @@ class InMemoryMessageQueueRepository:
     """One ordered map per context and tier: a change costs no more for a long queue.
 
     A ``QueueFilter`` looks only at its own context and tiers; any other predicate looks at all.
+    Its one owner dies with everything in it, so there is never anything to recover.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._contexts: dict[AgentRuntimeId, _Tiers] = {}
-        self._by_uuid: dict[str, QueuedInput] = {}
+        self._by_uuid: dict[str, _Entry] = {}
+        self._waiting: Counter[AgentRuntimeId] = Counter()
         self._sequence = itertools.count()
 
     def enqueue(self, item: QueuedInput) -> bool:
@@ -46,95 +49,137 @@ class InMemoryMessageQueueRepository:
 
     def dequeue(self, predicate: Predicate) -> QueuedInput | None:
         with self._lock:
-            item = next(self._matching(predicate), None)
-            if item is not None:
-                self._take(item.uuid)
-            return item
+            entry = next(self._matching(predicate), None)
+            return None if entry is None else self._take(entry)
 
     def peek(self, predicate: Predicate) -> QueuedInput | None:
         with self._lock:
-            return next(self._matching(predicate), None)
+            entry = next(self._matching(predicate), None)
+            return None if entry is None else entry.item
 
     def list_by_max_priority(
         self, max_priority: QueuedInputPriority, predicate: Predicate
     ) -> list[QueuedInput]:
         with self._lock:
-            return list(self._matching(predicate, max_priority))
+            return [entry.item for entry in self._matching(predicate, max_priority)]
 
     def drain(self, predicate: Predicate) -> list[QueuedInput]:
         with self._lock:
-            items = list(self._matching(predicate))
-            for item in items:
-                self._take(item.uuid)
-            return items
+            return [self._take(entry) for entry in list(self._matching(predicate))]
+
+    def claim(self, predicate: Predicate) -> list[QueuedInput]:
+        with self._lock:
+            entries = list(self._matching(predicate))
+            for entry in entries:
+                self._set_claimed(entry, True)
+            return [entry.item for entry in entries]
+
+    def confirm(self, uuids: Iterable[str]) -> None:
+        with self._lock:
+            for uuid in uuids:
+                entry = self._by_uuid.get(uuid)
+                if entry is not None:
+                    self._take(entry)
+
+    def unclaim(self, uuids: Iterable[str]) -> None:
+        with self._lock:
+            for uuid in uuids:
+                entry = self._by_uuid.get(uuid)
+                if entry is not None:
+                    self._set_claimed(entry, False)
+
+    def recover(self, context_id: AgentRuntimeId) -> list[QueuedInput]:
+        return []
 
     def get(self, uuid: str) -> QueuedInput | None:
         with self._lock:
-            return self._by_uuid.get(uuid)
+            entry = self._find(uuid)
+            return None if entry is None else entry.item
 
     def remove(self, uuid: str) -> bool:
         with self._lock:
-            return self._take(uuid) is not None
+            entry = self._find(uuid)
+            if entry is None:
+                return False
+            self._take(entry)
+            return True
 
     def replace(self, item: QueuedInput) -> bool:
         with self._lock:
-            known = self._by_uuid.get(item.uuid)
-            if known is None or known.context_id != item.context_id:
+            entry = self._find(item.uuid)
+            if entry is None or entry.item.context_id != item.context_id:
                 return False
-            if known.priority == item.priority:
-                self._contexts[item.context_id][item.priority][item.uuid].item = item
-                self._by_uuid[item.uuid] = item
+            if entry.item.priority == item.priority:
+                entry.item = item
             else:
-                self._take(item.uuid)
+                self._take(entry)
                 self._append(item)
             return True
 
     def move(self, uuid: str, before: str | None) -> bool:
         with self._lock:
-            item = self._by_uuid.get(uuid)
-            if item is None:
+            entry = self._find(uuid)
+            if entry is None:
                 return False
-            tier = self._contexts[item.context_id][item.priority]
-            if before is not None and (before not in tier or before == uuid):
-                return False
+            tier = self._contexts[entry.item.context_id][entry.item.priority]
+            if before is not None:
+                target = tier.get(before)
+                if target is None or target.claimed or target is entry:
+                    return False
             self._reorder(tier, uuid, before)
             return True
 
     def size(self, context_id: AgentRuntimeId | None = None) -> int:
         with self._lock:
-            if context_id is None:
-                return len(self._by_uuid)
-            return sum(len(tier) for tier in self._contexts.get(context_id, {}).values())
+            return self._waiting.total() if context_id is None else self._waiting[context_id]
 
     def subscribe(self, listener: MessageQueueListener) -> Callable[[], None]:
         return lambda: None
 
+    def close(self) -> None:
+        with self._lock:
+            for entry in self._by_uuid.values():
+                self._set_claimed(entry, False)
+
     def _append(self, item: QueuedInput) -> None:
         tiers = self._contexts.setdefault(item.context_id, {})
         tier = tiers.setdefault(item.priority, OrderedDict())
-        tier[item.uuid] = _Entry(next(self._sequence), item)
-        self._by_uuid[item.uuid] = item
+        entry = _Entry(next(self._sequence), item)
+        tier[item.uuid] = entry
+        self._by_uuid[item.uuid] = entry
+        self._waiting[item.context_id] += 1
 
-    def _take(self, uuid: str) -> QueuedInput | None:
-        item = self._by_uuid.pop(uuid, None)
-        if item is not None:
-            tiers = self._contexts[item.context_id]
-            del tiers[item.priority][uuid]
-            if not tiers[item.priority]:
-                del tiers[item.priority]
-            if not tiers:
-                del self._contexts[item.context_id]
+    def _find(self, uuid: str) -> _Entry | None:
+        entry = self._by_uuid.get(uuid)
+        return None if entry is None or entry.claimed else entry
+
+    def _set_claimed(self, entry: _Entry, claimed: bool) -> None:
+        self._waiting[entry.item.context_id] += entry.claimed - claimed
+        entry.claimed = claimed
+
+    def _take(self, entry: _Entry) -> QueuedInput:
+        item = entry.item
+        if not entry.claimed:
+            self._waiting[item.context_id] -= 1
+        del self._by_uuid[item.uuid]
+        tiers = self._contexts[item.context_id]
+        del tiers[item.priority][item.uuid]
+        if not tiers[item.priority]:
+            del tiers[item.priority]
+        if not tiers:
+            del self._contexts[item.context_id]
+            del self._waiting[item.context_id]
         return item
 
     def _matching(
         self, predicate: Predicate, max_priority: QueuedInputPriority = QueuedInputPriority.LATER
-    ) -> Iterator[QueuedInput]:
+    ) -> Iterator[_Entry]:
         for priority in QueuedInputPriority:
             if priority <= max_priority:
                 yield from (
-                    entry.item
+                    entry
                     for entry in self._entries(priority, predicate)
-                    if predicate(entry.item)
+                    if not entry.claimed and predicate(entry.item)
                 )
 
     def _entries(self, priority: QueuedInputPriority, predicate: Predicate) -> Iterator[_Entry]:

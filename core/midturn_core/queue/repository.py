@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from midturn_core.ids import AgentRuntimeId
@@ -13,10 +13,32 @@ from midturn_core.queue.types import Predicate, QueuedInput, QueuedInputPriority
 class MessageQueueRepository(Protocol):
     """Keeps inputs in delivery order: by tier, first in first out within a tier (S2.9, D9).
 
-    The order within a tier comes from a sequence number given at enqueue, never from a clock.
-    Every method is safe on any thread in any combination (S2.32) and synchronous (D7). A
-    predicate may be a ``QueueFilter``, which every backend evaluates inside its atomic step, or
-    any callable (D8); a callable must not use the repository.
+    The order within a tier comes from the place given at enqueue, never from a clock. It is
+    defined within a context; a selection that spans contexts comes by tier, each context in its
+    order. A uuid is in the store at most once.
+
+    Every method is safe on any thread in any combination (S2.32), synchronous (D7), and atomic
+    towards every other process that uses the store (S2.37). A predicate may be a
+    ``QueueFilter``, which every backend evaluates inside its atomic step, or any callable (D8):
+    it sees inputs as they are at that moment, and none that changed meanwhile is taken. A
+    callable must not use the repository; what it raises is raised, and nothing is taken.
+
+    **Claims** (D12). An input is *waiting* or *claimed*. ``claim`` takes inputs out as ``drain``
+    does, but keeps them stored for the case that this process dies before the history that holds
+    them is written: the order is claim, log, ``confirm``. The owner of a claim is the repository
+    object that made it, one per run of the program. A claimed input keeps its place and its
+    uuid; ``size``, ``list_by_max_priority``, ``peek``, ``get`` and the taking methods do not see
+    it, ``replace``, ``move`` and ``remove`` answer False, and ``enqueue`` of its uuid too. It
+    waits again, where it was, when its owner gives it back (``unclaim``, ``close``) or when its
+    owner is dead and somebody asks for its context's leftovers (``recover``). A confirmed input
+    is gone.
+
+    The window that remains is a crash between log and ``confirm``: then the input is back
+    although the log holds it. Who restores a session therefore confirms what its log holds,
+    before anything is delivered; ``confirm`` is made for that.
+
+    Raises:
+        QueueStoreError: from any method, when the store cannot be used.
     """
 
     def enqueue(self, item: QueuedInput) -> bool:
@@ -40,18 +62,47 @@ class MessageQueueRepository(Protocol):
     def drain(self, predicate: Predicate) -> list[QueuedInput]:
         """Remove all matches in one atomic cut and return them in delivery order (S2.11).
 
-        What it returns was all present at one moment, and no match stays behind.
+        What it returns was all present at one moment, and no match stays behind. The same as
+        ``claim`` and ``confirm`` at once: a crash right after it loses what it returned.
         """
         ...
 
-    def get(self, uuid: str) -> QueuedInput | None: ...
+    def claim(self, predicate: Predicate) -> list[QueuedInput]:
+        """Claim all matches in one atomic cut and return them in delivery order (D12)."""
+        ...
+
+    def confirm(self, uuids: Iterable[str]) -> None:
+        """Forget inputs for good: they are in the log.
+
+        Meant for what this owner has claimed, and for what waits again although it was
+        delivered. Idempotent: a uuid that is gone, or claimed by another owner, is passed over.
+        """
+        ...
+
+    def unclaim(self, uuids: Iterable[str]) -> None:
+        """Let inputs that this owner has claimed wait again, where they were.
+
+        Idempotent: a uuid that is gone, waiting, or claimed by another owner, is passed over.
+        """
+        ...
+
+    def recover(self, context_id: AgentRuntimeId) -> list[QueuedInput]:
+        """Let the claims of dead owners in this context wait again; what came back, in order.
+
+        A live owner's claims stay. For the process that runs the context, when it starts.
+        """
+        ...
+
+    def get(self, uuid: str) -> QueuedInput | None:
+        """The waiting input with this uuid."""
+        ...
 
     def remove(self, uuid: str) -> bool:
-        """Take one out; False when it is not here, never raises (S2.29)."""
+        """Take one out; False when it is not waiting: no uuid is an error (S2.29)."""
         ...
 
     def replace(self, item: QueuedInput) -> bool:
-        """Store a new state of a waiting input; False when its uuid is not here.
+        """Store a new state of a waiting input; False when its uuid is not waiting.
 
         It keeps its place; with another priority it joins the end of that tier. The context of
         an input never changes.
@@ -61,7 +112,7 @@ class MessageQueueRepository(Protocol):
     def move(self, uuid: str, before: str | None) -> bool:
         """Put an input right before another of its context and tier; None puts it last.
 
-        False, and nothing changed, when there is no such pair.
+        False, and nothing changed, when there is no such waiting pair.
         """
         ...
 
@@ -70,8 +121,18 @@ class MessageQueueRepository(Protocol):
         ...
 
     def subscribe(self, listener: MessageQueueListener) -> Callable[[], None]:
-        """Changes that other processes make to a shared store (S2.35); returns the unsubscriber.
+        """Hear of inputs that others put into a shared store (S2.35); returns the unsubscriber.
 
-        A store that no other process can reach never calls it.
+        A hint, not a record: each input that another repository object enqueues is told as
+        ENQUEUED, on a thread of the store's; what leaves or changes is not told, and after a
+        failure of the store a hint may be missing. Who must not miss anything also looks now and
+        then. A store that no other process can reach never calls it.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what this owner has claimed and not confirmed, and let go of the store.
+
+        Idempotent. The object is not used afterwards.
         """
         ...

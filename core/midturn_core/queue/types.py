@@ -80,7 +80,7 @@ class QueueFilter:
     """A selection that every backend can evaluate inside its atomic step; also a predicate.
 
     ``source_agent_id`` None selects any source. ``metadata`` selects items that carry all of
-    these tags.
+    these tags. ``uuids`` None selects any, a set only these.
     """
 
     context_id: AgentRuntimeId
@@ -89,6 +89,7 @@ class QueueFilter:
     metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     exclude_held: bool = True
     prompts_only: bool = False
+    uuids: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", _frozen(self.metadata))
@@ -101,4 +102,5 @@ class QueueFilter:
             and all(item.metadata.get(key) == value for key, value in self.metadata.items())
             and not (self.exclude_held and item.held)
             and (item.is_prompt or not self.prompts_only)
+            and (self.uuids is None or item.uuid in self.uuids)
         )

@@ -1,32 +1,23 @@
-"""What every repository must do; a new backend is added to REPOSITORIES."""
+"""What every repository must do (S2.27 to S2.32, S2.11, D8, D9), on every kind of store."""
 
 from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.repository import MessageQueueRepository
 from midturn_core.queue.types import HELD_KEY, QueuedInput, QueuedInputPriority, QueueFilter
 
-REPOSITORIES: dict[str, Callable[[], MessageQueueRepository]] = {
-    "memory": InMemoryMessageQueueRepository
-}
 MAIN = AgentRuntimeId("s1", "main")
 SUB = AgentRuntimeId("s1", "sub-1")
 NOW, NEXT, LATER = QueuedInputPriority
 ALL_MAIN = QueueFilter(MAIN, exclude_held=False)
-
-
-@pytest.fixture(params=sorted(REPOSITORIES))
-def repository(request: pytest.FixtureRequest) -> MessageQueueRepository:
-    return REPOSITORIES[str(request.param)]()
 
 
 def put(
@@ -120,15 +111,103 @@ def test_a_drain_takes_only_what_the_filter_selects(repository: MessageQueueRepo
     assert repository.size(MAIN) == 2
 
 
-def test_any_callable_selects_across_contexts_in_order(
+def test_any_callable_selects_across_contexts_by_tier(
     repository: MessageQueueRepository,
 ) -> None:
     put(repository, "1")
     put(repository, "2", context_id=SUB)
     put(repository, "3")
     put(repository, "4", NOW, context_id=SUB)
-    assert texts(repository.drain(lambda item: item.input_text != "1")) == ["4", "2", "3"]
+    first, *others = repository.drain(lambda item: item.input_text != "1")
+    assert first.input_text == "4"
+    assert sorted(texts(others)) == ["2", "3"]
     assert repository.size() == 1
+
+
+def test_a_filter_can_name_the_source_the_tags_and_the_uuids(
+    repository: MessageQueueRepository,
+) -> None:
+    tagged = QueuedInput("a", MAIN, source_agent_id="sub-1", metadata={"k": "v", "l": "\ud800'"})
+    other = QueuedInput("b", MAIN, source_agent_id="sub-2", metadata={"k": "w"})
+    repository.enqueue(other)
+    repository.enqueue(tagged)
+
+    def selected(**terms: Any) -> list[str]:
+        return texts(repository.list_by_max_priority(LATER, QueueFilter(MAIN, **terms)))
+
+    assert selected(source_agent_id="sub-1") == ["a"]
+    assert selected(source_agent_id="sub") == []
+    assert selected(metadata={"k": "v", "l": "\ud800'"}) == ["a"]
+    assert selected(metadata={"k": "v", "m": "v"}) == []
+    assert selected(uuids=frozenset({tagged.uuid, other.uuid, "gone"})) == ["b", "a"]
+    assert selected(uuids=frozenset({tagged.uuid})) == ["a"]
+    assert selected(uuids=frozenset[str]()) == []
+
+
+def test_every_field_comes_back_as_it_was(repository: MessageQueueRepository) -> None:
+    item = QueuedInput(
+        "text",
+        AgentRuntimeId("a {session}/with %2F", "sub/1 }{"),
+        NOW,
+        "no uuid \udcff at all",
+        "source ü",
+        datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
+        {"": "empty", "kind": "command", "\x00": "\n"},
+    )
+    assert repository.enqueue(item)
+    (found,) = repository.drain(QueueFilter(item.context_id))
+    for name in ("input_text", "context_id", "priority", "uuid", "source_agent_id"):
+        assert getattr(found, name) == getattr(item, name)
+    assert found.enqueued_at == item.enqueued_at
+    assert dict(found.metadata) == dict(item.metadata)
+
+
+def test_contexts_with_similar_names_stay_apart(repository: MessageQueueRepository) -> None:
+    put(repository, "one", context_id=AgentRuntimeId("a/b", "c"))
+    put(repository, "two", context_id=AgentRuntimeId("a", "b/c"))
+    assert texts(repository.drain(QueueFilter(AgentRuntimeId("a", "b/c")))) == ["two"]
+
+
+def test_a_uuid_is_stored_once_in_all_contexts(repository: MessageQueueRepository) -> None:
+    item = put(repository, "a")
+    assert not repository.enqueue(dataclasses.replace(item, context_id=SUB))
+    assert repository.size() == 1
+
+
+def test_what_left_can_come_back_under_its_uuid(repository: MessageQueueRepository) -> None:
+    item = put(repository, "a")
+    assert repository.remove(item.uuid)
+    assert repository.enqueue(item)
+    assert repository.get(item.uuid) == item
+    assert texts(repository.drain(ALL_MAIN)) == ["a"]
+    assert repository.enqueue(item)
+    assert repository.size(MAIN) == 1
+
+
+def test_held_and_released_inputs_are_told_apart_by_their_newest_state(
+    repository: MessageQueueRepository,
+) -> None:
+    item = put(repository, "a")
+    assert repository.replace(dataclasses.replace(item, metadata={HELD_KEY: "1"}))
+    assert repository.drain(QueueFilter(MAIN)) == []
+    assert repository.replace(dataclasses.replace(item, metadata={"kind": "command"}))
+    assert repository.drain(QueueFilter(MAIN, prompts_only=True)) == []
+    assert repository.drain(QueueFilter(MAIN)) == [item]
+
+
+def test_many_moves_to_one_place_keep_the_order(repository: MessageQueueRepository) -> None:
+    items = [put(repository, str(number)) for number in range(4)]
+    expected = [item.uuid for item in items]
+    for turn in range(120):
+        mover = expected[1] if turn % 2 else expected[2]
+        anchor = expected[2] if turn % 2 else expected[1]
+        if turn % 2:
+            mover, anchor = anchor, mover
+        assert repository.move(mover, anchor)
+        expected.remove(mover)
+        expected.insert(expected.index(anchor), mover)
+    listed = repository.list_by_max_priority(LATER, ALL_MAIN)
+    assert [item.uuid for item in listed] == expected
 
 
 def test_a_predicate_that_raises_takes_nothing(repository: MessageQueueRepository) -> None:
@@ -199,7 +278,9 @@ def test_text_comes_back_as_it_was(repository: MessageQueueRepository, text: str
 
 def test_get_finds_a_waiting_input_only(repository: MessageQueueRepository) -> None:
     item = put(repository, "a")
-    assert repository.get(item.uuid) is item
+    found = repository.get(item.uuid)
+    assert found is not None
+    assert found.input_text == "a"
     repository.remove(item.uuid)
     assert repository.get(item.uuid) is None
 
@@ -209,11 +290,12 @@ def test_ten_thousand_inputs_are_stored_and_drained_in_order(
 ) -> None:
     for number in range(10_000):
         put(repository, str(number))
-    for number in range(5_000):
+    for number in range(100):
         item = repository.dequeue(ALL_MAIN)
         assert item is not None
         assert item.input_text == str(number)
-    assert texts(repository.drain(ALL_MAIN)) == [str(number) for number in range(5_000, 10_000)]
+    assert texts(repository.drain(ALL_MAIN)) == [str(number) for number in range(100, 10_000)]
+    assert repository.size() == 0
 
 
 def test_threads_deliver_each_input_exactly_once(repository: MessageQueueRepository) -> None:

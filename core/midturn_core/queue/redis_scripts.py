@@ -1,0 +1,331 @@
+"""The Lua scripts of the Redis repository: one per operation, so each is one atomic step.
+
+Every script works on the keys of one context alone, which share a hash tag, so that a cluster
+keeps them in one slot. KEYS, for each of them:
+
+====== ======================================================================================
+items  hash: uuid -> record
+tags   hash: uuid -> JSON of what selection needs: priority, source, held, prompt, metadata;
+       ``arrival`` names the enqueue that stored it, ``revision`` the last write
+claims hash: uuid -> "owner token deadline": who holds it, by which operation, until when (ms)
+done   sorted set: arrivals and claim tokens that are over, by time. An operation that comes a
+       second time, because its answer was lost, is recognised by it
+tiers  three sorted sets: uuid by position
+====== ======================================================================================
+
+Text is never decoded here, so no text can break a script. Scores are doubles: half way between
+two neighbours there is room for at least forty moves, then the tier is spaced anew.
+"""
+
+from __future__ import annotations
+
+KEY_NAMES = ("items", "tags", "claims", "done", "tier:0", "tier:1", "tier:2")
+
+_COMMON = """
+local items, tags, claims, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local GAP, PAGE, REMEMBER = 1024, 200, 600000
+local function tier(priority) return KEYS[5 + priority] end
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function tag(uuid)
+  local stored = redis.call('HGET', tags, uuid)
+  return stored and cjson.decode(stored)
+end
+local function claim_of(uuid)
+  local stored = redis.call('HGET', claims, uuid)
+  if not stored then return nil end
+  local owner, token, deadline = string.match(stored, '^(%S+) (%S+) (%S+)$')
+  return {owner = owner, token = token, deadline = tonumber(deadline)}
+end
+local function waiting(uuid)
+  if redis.call('HEXISTS', claims, uuid) == 1 then return nil end
+  return tag(uuid)
+end
+local function finish(token)
+  local moment = now()
+  redis.call('ZADD', done, moment, token)
+  redis.call('ZREMRANGEBYSCORE', done, '-inf', moment - REMEMBER)
+  redis.call('PEXPIRE', done, REMEMBER)
+end
+local function position(uuid, priority)
+  return tonumber(redis.call('ZSCORE', tier(priority), uuid))
+end
+local function end_of(priority)
+  local last = redis.call('ZREVRANGE', tier(priority), 0, 0, 'WITHSCORES')
+  return (tonumber(last[2]) or 0) + GAP
+end
+local function in_order(uuids)
+  local places = {}
+  for _, uuid in ipairs(uuids) do
+    local priority = tag(uuid).priority
+    places[uuid] = {priority, position(uuid, priority)}
+  end
+  table.sort(uuids, function(a, b)
+    if places[a][1] ~= places[b][1] then return places[a][1] < places[b][1] end
+    return places[a][2] < places[b][2]
+  end)
+  return uuids
+end
+local function matches(uuid, want)
+  local found = waiting(uuid)
+  if not found or found.priority > want.max_priority then return false end
+  if want.source and found.source ~= want.source then return false end
+  if want.exclude_held and found.held then return false end
+  if want.prompts_only and not found.prompt then return false end
+  if want.revisions and want.revisions[uuid] ~= found.revision then return false end
+  for key, value in pairs(want.metadata) do
+    if found.metadata[key] ~= value then return false end
+  end
+  return true
+end
+local function select_named(want, limit)
+  local found = {}
+  for _, uuid in ipairs(want.uuids) do
+    if matches(uuid, want) then found[#found + 1] = uuid end
+  end
+  in_order(found)
+  while limit > 0 and #found > limit do table.remove(found) end
+  return found
+end
+local function select(want, limit)
+  if want.uuids then return select_named(want, limit) end
+  local found = {}
+  for priority = 0, want.max_priority do
+    local start, page = 0, nil
+    repeat
+      page = redis.call('ZRANGE', tier(priority), start, start + PAGE - 1)
+      for _, uuid in ipairs(page) do
+        if matches(uuid, want) then
+          found[#found + 1] = uuid
+          if #found == limit then return found end
+        end
+      end
+      start = start + PAGE
+    until #page < PAGE
+  end
+  return found
+end
+local function records(uuids)
+  local found = {}
+  for index, uuid in ipairs(uuids) do found[index] = redis.call('HGET', items, uuid) end
+  return found
+end
+"""
+
+ENQUEUE = (
+    _COMMON
+    + """
+local uuid, record, new_tags, channel, run = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local new = cjson.decode(new_tags)
+local known = tag(uuid)
+if known then return known.arrival == new.arrival and 1 or 0 end
+if redis.call('ZSCORE', done, new.arrival) then return 1 end
+redis.call('HSET', items, uuid, record)
+redis.call('HSET', tags, uuid, new_tags)
+redis.call('ZADD', tier(new.priority), end_of(new.priority), uuid)
+redis.call('PUBLISH', channel, run .. ' ' .. record)
+return 1
+"""
+)
+"""ARGV: uuid, record, tags, channel, run."""
+
+SELECT = (
+    _COMMON
+    + """
+local found = select(cjson.decode(ARGV[1]), tonumber(ARGV[2]))
+local answer = {}
+for _, uuid in ipairs(found) do
+  answer[#answer + 1] = tag(uuid).revision
+  answer[#answer + 1] = redis.call('HGET', items, uuid)
+end
+return answer
+"""
+)
+"""ARGV: selection, limit (0 is none). Answer: revision and record in turns."""
+
+CLAIM = (
+    _COMMON
+    + """
+local owner, token, lease = ARGV[3], ARGV[4], tonumber(ARGV[5])
+if redis.call('ZSCORE', done, token) then return {} end
+local again, held = {}, redis.call('HGETALL', claims)
+for index = 1, #held, 2 do
+  if string.find(held[index + 1], token, 1, true) then again[#again + 1] = held[index] end
+end
+if #again > 0 then return records(in_order(again)) end
+local found = select(cjson.decode(ARGV[1]), tonumber(ARGV[2]))
+local value = owner .. ' ' .. token .. ' ' .. string.format('%d', now() + lease)
+for _, uuid in ipairs(found) do redis.call('HSET', claims, uuid, value) end
+return records(found)
+"""
+)
+"""ARGV: selection, limit (0 is none), owner, token, lease in ms. Answer: records."""
+
+CONFIRM = (
+    _COMMON
+    + """
+local owner, gone = ARGV[1], {}
+for index = 2, #ARGV do
+  local uuid = ARGV[index]
+  local found, claim = tag(uuid), claim_of(uuid)
+  if found and (not claim or claim.owner == owner) then
+    redis.call('HDEL', items, uuid)
+    redis.call('HDEL', tags, uuid)
+    redis.call('HDEL', claims, uuid)
+    redis.call('ZREM', tier(found.priority), uuid)
+    finish(found.arrival)
+    if claim then finish(claim.token) end
+    gone[#gone + 1] = uuid
+    gone[#gone + 1] = found.arrival
+  end
+end
+return gone
+"""
+)
+"""ARGV: owner, uuids. Answer: uuid and arrival of what is gone now, in turns."""
+
+UNCLAIM = (
+    _COMMON
+    + """
+local owner = ARGV[1]
+for index = 2, #ARGV do
+  local claim = claim_of(ARGV[index])
+  if claim and claim.owner == owner then
+    redis.call('HDEL', claims, ARGV[index])
+    finish(claim.token)
+  end
+end
+return 1
+"""
+)
+"""ARGV: owner, uuids."""
+
+ABANDON = (
+    _COMMON
+    + """
+local token, held = ARGV[1], redis.call('HGETALL', claims)
+finish(token)
+for index = 1, #held, 2 do
+  if string.find(held[index + 1], token, 1, true) then
+    redis.call('HDEL', claims, held[index])
+  end
+end
+return 1
+"""
+)
+"""ARGV: the token of a claim whose answer never came: it took nothing, now or later."""
+
+OWNERS = (
+    _COMMON
+    + """
+local owners, seen = {}, {}
+for _, value in ipairs(redis.call('HVALS', claims)) do
+  local owner = string.match(value, '^%S+')
+  if not seen[owner] then
+    seen[owner] = true
+    owners[#owners + 1] = owner
+  end
+end
+return owners
+"""
+)
+"""Answer: whose claims there are."""
+
+RECOVER = (
+    _COMMON
+    + """
+local me, dead, moment = ARGV[1], {}, now()
+for index = 2, #ARGV do dead[ARGV[index]] = true end
+local back, held = {}, redis.call('HKEYS', claims)
+for _, uuid in ipairs(held) do
+  local claim = claim_of(uuid)
+  if claim.owner ~= me and (dead[claim.owner] or claim.deadline < moment) then
+    redis.call('HDEL', claims, uuid)
+    finish(claim.token)
+    back[#back + 1] = uuid
+  end
+end
+return records(in_order(back))
+"""
+)
+"""ARGV: own owner, dead owners. Answer: records of what waits again."""
+
+GET = (
+    _COMMON
+    + """
+return waiting(ARGV[1]) and redis.call('HGET', items, ARGV[1])
+"""
+)
+"""ARGV: uuid. Answer: record or nil."""
+
+REPLACE = (
+    _COMMON
+    + """
+local uuid, record, new = ARGV[1], ARGV[2], cjson.decode(ARGV[3])
+local old = waiting(uuid)
+if not old then return 0 end
+new.arrival = old.arrival
+redis.call('HSET', items, uuid, record)
+redis.call('HSET', tags, uuid, cjson.encode(new))
+if old.priority ~= new.priority then
+  redis.call('ZREM', tier(old.priority), uuid)
+  redis.call('ZADD', tier(new.priority), end_of(new.priority), uuid)
+end
+return 1
+"""
+)
+"""ARGV: uuid, record, tags."""
+
+MOVE = (
+    _COMMON
+    + """
+local uuid, before = ARGV[1], ARGV[2]
+local moved = waiting(uuid)
+if not moved then return 0 end
+local places = tier(moved.priority)
+if before == '' then
+  redis.call('ZADD', places, end_of(moved.priority), uuid)
+  return 1
+end
+local target = waiting(before)
+if not target or target.priority ~= moved.priority or uuid == before then return 0 end
+local function free()
+  local high = position(before, moved.priority)
+  local rank = redis.call('ZRANK', places, before)
+  if rank == 0 then return high - GAP end
+  local low = tonumber(redis.call('ZRANGE', places, rank - 1, rank - 1, 'WITHSCORES')[2])
+  local middle = (low + high) / 2
+  return middle > low and middle < high and middle or nil
+end
+local place = free()
+if not place then
+  for index, other in ipairs(redis.call('ZRANGE', places, 0, -1)) do
+    redis.call('ZADD', places, index * GAP, other)
+  end
+  place = free()
+end
+redis.call('ZADD', places, place, uuid)
+return 1
+"""
+)
+"""ARGV: uuid, the one to stand before it or nothing."""
+
+SIZE = (
+    _COMMON
+    + """
+return redis.call('HLEN', items) - redis.call('HLEN', claims)
+"""
+)
+"""Answer: how many wait."""
+
+FORGET = """
+for index = 1, #ARGV, 2 do
+  if redis.call('HGET', KEYS[1], ARGV[index]) == ARGV[index + 1] then
+    redis.call('HDEL', KEYS[1], ARGV[index])
+  end
+end
+return 1
+"""
+"""On the map of all uuids to their contexts. ARGV: uuid and expected value in turns."""
