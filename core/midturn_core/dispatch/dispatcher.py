@@ -114,7 +114,7 @@ class DefaultParallelToolDispatcher:
     def configure(self, config: ToolConcurrencyConfig) -> None:
         """Use other settings from the next batch on; batches on their way keep theirs."""
         self._config = config
-        self._end_idle_pool()
+        self._end_idle_workers()
 
     def judge(self, batch: ToolBatch) -> GateVerdict:
         """How this batch would run now."""
@@ -134,7 +134,7 @@ class DefaultParallelToolDispatcher:
         finally:
             self._running.discard(execution)
             self._abandoned += execution.abandoned
-            self._end_idle_pool()
+            self._end_idle_workers()
 
     def cancel_call(self, tool_use_id: str) -> bool:
         """See ``ParallelToolDispatcher.cancel_call``."""
@@ -146,14 +146,13 @@ class DefaultParallelToolDispatcher:
         Later batches run in order; that is no error (S1.51). May be called again.
         """
         self._closed = True
-        if not await self._drained(seconds):
-            for execution in self._running:
-                execution.stop(CancelReason.SHUTDOWN)
-            await self._drained(self._limits.join)
-        for pool in (self._pool, self._io_worker):
-            if pool is not None:
-                pool.stop()
-        self._pool = self._io_worker = None
+        try:
+            if not await self._drained(seconds):
+                for execution in self._running:
+                    execution.stop(CancelReason.SHUTDOWN)
+                await self._drained(self._limits.join)
+        finally:
+            self._end_workers()
 
     async def __aenter__(self) -> DefaultParallelToolDispatcher:
         return self
@@ -192,7 +191,16 @@ class DefaultParallelToolDispatcher:
         self._orphans.add(task)
         task.add_done_callback(self._orphans.discard)
 
-    def _end_idle_pool(self) -> None:
+    def _end_workers(self) -> None:
+        for pool in (self._pool, self._io_worker):
+            if pool is not None:
+                pool.stop()
+        self._pool = self._io_worker = None
+
+    def _end_idle_workers(self) -> None:
+        if self._closed and not self._running:
+            # A batch that came after the close had its own I/O worker.
+            self._end_workers()
         in_use = any(execution.verdict.parallel for execution in self._running)
         if self._pool is not None and not self._config.enabled and not in_use:
             self._pool.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.runner import ToolBatch
@@ -11,9 +12,10 @@ from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import CancelReason
 from midturn_core.model.messages import JsonObject, ToolUse
 from midturn_core.tool import ToolContext, ToolResult
-from tests.core.dispatch.kit import DEADLINE, Bench, Latch, outcomes, safe
+from tests.core.dispatch.kit import DEADLINE, QUICK, Bench, Latch, outcomes, safe, shell
 
 ONE, OTHER = AgentRuntimeId("one"), AgentRuntimeId("other")
+SUB = AgentRuntimeId("one", "sub-1")
 
 
 def batch(bench: Bench, context: AgentRuntimeId, count: int, prefix: str = "") -> ToolBatch:
@@ -147,7 +149,7 @@ async def test_a_context_holds_at_most_its_share_over_all_its_batches() -> None:
 
 async def test_a_cut_batch_leaves_every_slot_to_the_others() -> None:
     latch = Latch()
-    bench = Bench(safe("Hold", latch), config=ToolConcurrencyConfig.on(2))
+    bench = Bench(safe("Hold", latch), config=ToolConcurrencyConfig.on(2), limits=QUICK)
     cut = start(bench, batch(bench, ONE, 5))
     await latch.until_inside(2)
     bench.turn.trip(CancelReason.INTERRUPT)
@@ -159,3 +161,44 @@ async def test_a_cut_batch_leaves_every_slot_to_the_others() -> None:
     await latch.until_inside(2)
     latch.open()
     assert outcomes(await going_on) == ["succeeded"] * 2
+
+
+async def test_an_agent_inside_a_call_gets_slots_although_its_parent_waits_for_it() -> None:
+    latch = Latch()
+
+    async def subagent(tool_input: JsonObject, context: ToolContext) -> ToolResult:
+        await bench.run_batch(batch(bench, SUB, 3))
+        return ToolResult("the subagent is done")
+
+    bench = Bench(safe("Hold", latch), shell("Task", subagent), config=ToolConcurrencyConfig.on(1))
+    parent = start(bench, ToolBatch((ToolUse("task", "Task", {}),), bench.registry, ONE))
+    await latch.until_inside(1)
+    assert bench.dispatcher.in_use_by_context == {SUB: 1}
+    latch.open()
+    assert outcomes(await parent) == ["succeeded"]
+    assert (latch.peak, len(latch.entered)) == (1, 3)
+
+
+async def test_more_contexts_than_slots_never_have_more_threads_than_slots() -> None:
+    working = most = 0
+    lock, all_working = threading.Lock(), threading.Barrier(2, timeout=DEADLINE)
+
+    def block() -> None:
+        nonlocal working, most
+        with lock:
+            working += 1
+            most = max(most, working)
+        all_working.wait()
+        with lock:
+            working -= 1
+
+    async def body(tool_input: JsonObject, context: ToolContext) -> ToolResult:
+        await context.run_blocking(block)
+        return ToolResult("out")
+
+    bench = Bench(safe("Hold", body), config=ToolConcurrencyConfig.on(2))
+    contexts = [AgentRuntimeId("session", f"sub-{n}") for n in range(8)]
+    async with bench.dispatcher:
+        both = [start(bench, batch(bench, context, 4, context.agent)) for context in contexts]
+        await asyncio.gather(*both)
+        assert (most, bench.dispatcher.workers) == (2, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import inspect
 import threading
 import weakref
 
@@ -107,6 +108,36 @@ async def test_a_closed_dispatcher_runs_batches_in_order() -> None:
     assert contents(outcome) == ["tool-io-worker"] * 2
     assert outcome.report.verdict.cause is SequentialCause.CLOSED
     await bench.dispatcher.close()
+
+
+async def test_a_batch_after_the_close_leaves_no_worker_behind() -> None:
+    before = workers()
+    bench = Bench(reader("Read", thread_name))
+    await bench.dispatcher.close()
+    await bench.run("Read", "Read")
+    assert new_workers(before) == []
+
+
+async def test_a_close_that_is_cut_short_ends_the_workers_too() -> None:
+    before = workers()
+    latch = Latch()
+    bench = Bench(reader("Read", thread_name), safe("Hold", latch))
+    batch = bench.start("Read", "Hold")
+    await latch.until_inside(1)
+    await bench.until(lambda: bench.ready() == ["call-0"])
+    closing = asyncio.create_task(bench.dispatcher.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.wait([closing])
+    assert new_workers(before) == []
+    latch.open()
+    assert outcomes(await batch) == ["succeeded"] * 2
+
+
+def test_close_waits_thirty_seconds_for_batches_on_their_way() -> None:
+    assert (
+        inspect.signature(DefaultParallelToolDispatcher.close).parameters["seconds"].default == 30
+    )
 
 
 async def test_close_lets_a_batch_on_its_way_finish() -> None:
