@@ -49,6 +49,8 @@ def calls(text: str) -> list[list[tuple[str, object]]]:
         ("find f(x) in .", [[("Grep", r"f\(x\)")]]),
         ("read a.py\n\nwhat was piped in", [[("Read", "a.py")]]),
         ("count to 3, then read a.py", [[], [("Read", "a.py")]]),
+        ("explore plum", [[("Task", "look for plum")]]),
+        ("explore plum and pear", [[("Task", "look for plum"), ("Task", "look for pear")]]),
         ("files **/*.py", [[("Glob", "**/*.py")]]),
         ("fetch", [[("WebFetch", "http://127.0.0.1:1/")]]),
         ("fetch 2 pages", [[("WebFetch", f"http://127.0.0.1:1/page/{n}") for n in (1, 2)]]),
@@ -62,6 +64,12 @@ def calls(text: str) -> list[list[tuple[str, object]]]:
 )
 def test_plain_requests(request_text: str, expected: list[list[tuple[str, str]]]) -> None:
     assert calls(request_text) == expected
+
+
+def test_a_subagent_is_given_what_the_script_understands() -> None:
+    [step] = plan_for("explore 'two words'", PLACES).steps
+    prompt = step.calls[0].input["prompt"]
+    assert calls(str(prompt)) == [[("Glob", "*")], [("Grep", "two words")]]
 
 
 def test_what_is_not_understood_is_quoted_and_not_guessed() -> None:

@@ -26,6 +26,7 @@ folder. Try:
 | `write FILE: TEXT` | writes a file |
 | `run COMMAND` | a shell command |
 | `todo A, B, C` | a todo list |
+| `explore WORD` | a subagent that looks for it and reports |
 | `count to 40` | a long answer, to type into |
 | `rate 200` | words per second from now on |
 
@@ -165,6 +166,22 @@ def _literal(text: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
+def _explore(match: re.Match[str], places: Places) -> list[Step]:
+    """The subagent gets a request that this script understands too."""
+    tasks = [
+        Call(
+            "Task",
+            {
+                "description": f"look for {word}",
+                "prompt": f"files, then find {word}",
+                "subagent_type": "explore",
+            },
+        )
+        for word in map(_bare, _list_of(match[1]))
+    ]
+    return [Step("I send somebody to look.", tuple(tasks))]
+
+
 def _files(match: re.Match[str], places: Places) -> list[Step]:
     pattern = _bare(match[1]) if match[1] else "*"
     return [Step("I look which files there are.", (Call("Glob", {"pattern": pattern}),))]
@@ -228,6 +245,7 @@ _VERBS: tuple[tuple[str, Maker], ...] = (
     (r"(?:hi|hello|hey|help|what can you do.*|annyeong|안녕.*)", _help),
     (r"(?:read|show|open|look at)\s+(.+)", _read),
     (r"(?:find|search(?: for)?|grep(?: for)?)\s+(.+)", _find),
+    (r"(?:explore|look for)\s+(.+)", _explore),
     (r"(?:files|list(?: files)?|glob)(?:\s+(.+))?", _files),
     (r"(?:fetch|get)(?:\s+(.+))?", _fetch),
     (r"(?:edit|change)\s+(\S+?):?\s+(?:replace\s+)?(.+?)\s+(?:->|=>|with|to)\s+(.+)", _edit),
