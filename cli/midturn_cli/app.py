@@ -137,6 +137,8 @@ _PREFIX = "option_"
 
 
 def _parameter(option: Option) -> inspect.Parameter:
+    if option.shape is Shape.WORD:
+        return _word_parameter(option)
     names = list(option.names)
     if option.off_name:
         names[-1] = f"{names[-1]}/{option.off_name}"
@@ -154,6 +156,16 @@ def _parameter(option: Option) -> inspect.Parameter:
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
         annotation=Annotated[kinds[option.shape], info],
+    )
+
+
+def _word_parameter(option: Option) -> inspect.Parameter:
+    info = typer.Argument(help=option.help, metavar=option.metavar, show_default=False)
+    return inspect.Parameter(
+        _PREFIX + option.field,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[str | None, info],
     )
 
 

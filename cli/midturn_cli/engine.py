@@ -200,7 +200,14 @@ class Engine:
             self._tool_context,
             self.interceptors,
         )
-        return ToolBatches(self.context_id, self.registry, self.dispatcher, runner, self.observe)
+        return ToolBatches(
+            self.context_id,
+            self.registry,
+            self.dispatcher,
+            runner,
+            self.observe,
+            self.session.record_batch,
+        )
 
     @cached_property
     def delivery(self) -> InputDelivery:

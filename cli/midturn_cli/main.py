@@ -59,6 +59,10 @@ def _dispatch(argv: list[str]) -> int:
             from midturn_cli import config_command
 
             return config_command.run(arguments)
+        case Command.VERIFY:
+            from midturn_cli import verify_command
+
+            return verify_command.run(arguments)
         case Command.START | Command.DEMO:
             from midturn_cli import launch
 

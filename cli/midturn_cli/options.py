@@ -30,12 +30,14 @@ class Command(Enum):
     DEMO = "demo"
     DOCTOR = "doctor"
     CONFIG = "config"
+    VERIFY = "verify"
 
 
 COMMAND_HELP: Mapping[Command, str] = {
     Command.DEMO: "Try it with a demo model, without a key.",
     Command.DOCTOR: "Check the set-up; say how to fix it.",
     Command.CONFIG: "Show each setting and what set it.",
+    Command.VERIFY: "Check the tool calls that a session has kept.",
 }
 _BY_NAME = {command.value: command for command in COMMAND_HELP}
 
@@ -48,6 +50,8 @@ class Shape(Enum):
     OPTIONAL_VALUE = "optional value"
     """Its value may be missing, which is the same as an empty one."""
     REPEATED = "repeated"
+    WORD = "word"
+    """By itself, without a name before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,8 @@ class Option:
         return self.names[-1]
 
 
-_EVERYWHERE = frozenset(_BY_NAME.values()) | {Command.START}
+_EVERYWHERE = (frozenset(_BY_NAME.values()) | {Command.START}) - {Command.VERIFY}
+"""Where the configuration is read."""
 
 OPTIONS: tuple[Option, ...] = (
     Option(
@@ -194,6 +199,21 @@ OPTIONS: tuple[Option, ...] = (
         commands=frozenset({Command.DOCTOR}),
     ),
     Option(
+        "session",
+        (),
+        Shape.WORD,
+        "The session's ID, or its beginning.",
+        "SESSION",
+        commands=frozenset({Command.VERIFY}),
+    ),
+    Option(
+        "last",
+        ("--last",),
+        Shape.SWITCH,
+        "The latest session of this folder.",
+        commands=frozenset({Command.VERIFY}),
+    ),
+    Option(
         "version",
         ("--version",),
         Shape.SWITCH,
@@ -295,7 +315,7 @@ def _is_option(word: str) -> bool:
 def _takes_next(option: Option, words: Sequence[str], index: int) -> bool:
     """Whether the word after an option belongs to it."""
     match option.shape:
-        case Shape.SWITCH:
+        case Shape.SWITCH | Shape.WORD:
             return False
         case Shape.VALUE | Shape.REPEATED:
             return True
@@ -307,7 +327,7 @@ def _joined(option: Option, name: str, value: str, before: OptionValue | None) -
     match option.shape:
         case Shape.SWITCH:
             return name != option.off_name
-        case Shape.VALUE | Shape.OPTIONAL_VALUE:
+        case Shape.VALUE | Shape.OPTIONAL_VALUE | Shape.WORD:
             return value
         case Shape.REPEATED:
             return (*(before if isinstance(before, tuple) else ()), value)

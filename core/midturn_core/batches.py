@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from midturn_core.dispatch.dispatcher import ParallelToolDispatcher
 from midturn_core.dispatch.runner import BatchSignals, CallRunner, ToolBatch
 from midturn_core.dispatch.types import BatchOutcome
 from midturn_core.events import Emit
 from midturn_core.ids import AgentRuntimeId
+from midturn_core.ledger import LedgerBatch, entry_of
 from midturn_core.model.messages import ToolUse
 from midturn_core.tool import ToolRegistry
 
@@ -26,12 +27,15 @@ class ToolBatches:
         dispatcher: ParallelToolDispatcher,
         runner: CallRunner,
         emit: Emit,
+        record: Callable[[LedgerBatch], None] | None = None,
     ) -> None:
+        """``record`` gets the ledger's entry of each batch, before its results are in the history."""
         self._context_id = context_id
         self._registry = registry
         self._dispatcher = dispatcher
         self._runner = runner
         self._emit = emit
+        self._record = record
         self._open: tuple[ToolUse, ...] = ()
         self.last: BatchOutcome | None = None
 
@@ -42,6 +46,8 @@ class ToolBatches:
             self.last = await self._dispatcher.dispatch(batch, self._runner, self._emit, signals)
         finally:
             self._open = ()
+        if self._record is not None:
+            self._record(entry_of(batch, self.last))
         return self.last
 
     def cancel_open_calls(self) -> bool:

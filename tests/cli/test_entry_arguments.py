@@ -70,6 +70,10 @@ HARD_LINES = [
     "config --parallel",
     "--config x config",
     "demo --version",
+    "verify",
+    "verify s-1",
+    "verify --last",
+    "--last verify",
 ]
 
 
@@ -101,7 +105,7 @@ def test_whatever_the_quick_parser_understands_the_full_one_understands_alike(
         assert quick == parse(words)
 
 
-@pytest.mark.parametrize("name", ["demo", "doctor", "config"])
+@pytest.mark.parametrize("name", ["demo", "doctor", "config", "verify"])
 def test_a_first_prompt_may_be_a_commands_name(name: str) -> None:
     assert parse_quickly(["--", name]) == Arguments(Command.START, name)
 
@@ -120,6 +124,11 @@ def test_options_may_stand_before_and_after_the_command() -> None:
     assert after == Arguments(Command.DOCTOR, "", {"online": True, "config": "x"})
 
 
+def test_verify_takes_a_session_or_the_last_one() -> None:
+    assert parse(["verify", "s-1"]) == Arguments(Command.VERIFY, "", {"session": "s-1"})
+    assert parse(["--last", "verify"]) == Arguments(Command.VERIFY, "", {"last": True})
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -129,6 +138,8 @@ def test_options_may_stand_before_and_after_the_command() -> None:
         ("--online", "--online"),
         ("doctor --print", "--print"),
         ("config x", "(x)"),
+        ("verify a b", "(b)"),
+        ("verify --parallel", "--parallel"),
         ("--parallel=1", "does not take a value"),
     ],
 )
@@ -140,7 +151,9 @@ def test_a_mistake_is_one_sentence_with_a_way_out(line: str, words: str) -> None
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("line", ["--help", "-h", "--model x -h", "demo --help", "doctor -h"])
+@pytest.mark.parametrize(
+    "line", ["--help", "-h", "--model x -h", "demo --help", "doctor -h", "verify -h"]
+)
 def test_help_is_readable_in_60_columns(
     line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,6 +20,7 @@ from midturn_core.conversation import (
 )
 from midturn_core.errors import ConversationError, SessionError
 from midturn_core.ids import new_id
+from midturn_core.ledger import LedgerBatch
 from midturn_core.model.messages import JsonObject, JsonValue, Outcome, ToolUseResult, Usage
 from midturn_core.queue.attachments import AttachmentFinder
 from midturn_core.queue.reminder import SystemReminderFormatter
@@ -33,6 +34,7 @@ from midturn_core.session.codec import (
     usage_to_json,
 )
 from midturn_core.session.files import SessionFiles, files_folder
+from midturn_core.session.ledger_codec import BATCH_RECORD, batch_to_json
 from midturn_core.session.log import SessionLog, read_regular
 from midturn_core.session.records import NewerVersionError, Record, read_log
 
@@ -107,6 +109,10 @@ class Session:
     def record_usage(self, usage: Usage) -> None:
         """The tokens of one turn."""
         self._append("usage", usage_to_json(usage))
+
+    def record_batch(self, batch: LedgerBatch) -> None:
+        """An entry of the ledger; the results themselves follow in the history."""
+        self._append(BATCH_RECORD, batch_to_json(batch))
 
     def sync(self) -> None:
         self.log.sync()
