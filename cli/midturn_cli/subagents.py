@@ -60,6 +60,7 @@ class SessionSubagents:
                 emit=engine.observe,
                 on_usage=self._count,
                 interceptors=engine.interceptors,
+                record_batch=engine.session.record_batch,
                 parallel=lambda: engine.parallel.enabled,
                 most=engine.config.subagents.max,
             )

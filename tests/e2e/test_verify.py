@@ -109,6 +109,24 @@ def test_what_cannot_be_read_is_said_with_exit_code_2(tmp_path: Path, home: Path
         assert "Traceback" not in err
 
 
+def test_the_batches_of_subagents_are_in_the_ledger_too(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("plum\n", encoding="utf-8")
+    task = {"description": "find", "prompt": "Which?", "subagent_type": "explore"}
+    with MessagesServer(
+        Reply(Calls("Task", task)),
+        Reply(Calls("Read", {"file_path": "a.txt"})),
+        Reply(Says("a.txt")),
+        Reply(Says("Found.")),
+    ) as server:
+        environ = midturn_environment(**server.environment())
+        assert run_midturn("-p", "look", environ=environ, cwd=tmp_path).returncode == 0
+    code, out, _ = said("verify", "--last", cwd=tmp_path)
+    assert code == 0
+    first, second = out.splitlines()
+    assert ": 1 batch, 1 call; " in first
+    assert second.startswith("  1 batch of subagents: only times and limits were checked")
+
+
 def test_a_session_of_the_demo_is_found_too(tmp_path: Path) -> None:
     for name in "abc":
         (tmp_path / f"{name}.txt").write_text("plum\n", encoding="utf-8")

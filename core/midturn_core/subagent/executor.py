@@ -27,6 +27,7 @@ from midturn_core.events import Emit, TurnEnded
 from midturn_core.ids import AgentRuntimeId, new_id
 from midturn_core.interceptor import ToolInterceptors
 from midturn_core.interrupt import CancelReason, InterruptCoordinator
+from midturn_core.ledger import LedgerBatch
 from midturn_core.model.client import ModelClient
 from midturn_core.model.messages import Usage
 from midturn_core.permission.authorizer import Authorizer
@@ -78,6 +79,8 @@ class SubagentParts:
     """Told what subagents spend, as they spend it."""
     interceptors: ToolInterceptors | None = None
     """Those of the session: they look at the calls of subagents too."""
+    record_batch: Callable[[LedgerBatch], None] | None = None
+    """Keeps the entries of the ledger with the session."""
     parallel: Callable[[], bool] = lambda: False
     """Whether parallel execution is on in the session now."""
     most: int = 3
@@ -181,7 +184,9 @@ class SubagentExecutor:
                 model_settings=_settings(parts.model_settings, kind),
                 system_prompt=lambda: parts.system_prompt(kind, together and parts.parallel()),
                 tool_definitions=registry.definitions,
-                batches=ToolBatches(context_id, registry, dispatcher, runner, watch.take),
+                batches=ToolBatches(
+                    context_id, registry, dispatcher, runner, watch.take, parts.record_batch
+                ),
                 delivery=InputDelivery(parts.queue, context_id, parts.reminders, DeliveryRules()),
                 reminders=parts.reminders,
                 emit=watch.take,
