@@ -6,7 +6,13 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from midturn_core.dispatch.types import BatchReport, GateVerdict
-from midturn_core.events import BatchFinished, BatchStarted, Event, ToolUseStarted
+from midturn_core.events import (
+    BatchFinished,
+    BatchStarted,
+    Event,
+    SubagentEvent,
+    ToolUseStarted,
+)
 
 KEPT_BATCHES = 100
 
@@ -16,8 +22,10 @@ class PastBatch:
     """One batch, perhaps still on its way. ``titles`` are untrusted text."""
 
     number: int
-    """1-based within the session."""
+    """1-based within the session, in the order of their starts."""
     step: int
+    agent: str
+    """Whose it is, such as ``main`` or ``sub-1``."""
     verdict: GateVerdict
     names: list[str] = field(default_factory=list[str])
     titles: list[str] = field(default_factory=list[str])
@@ -26,24 +34,25 @@ class PastBatch:
 
 
 class BatchHistory:
-    """Watches the core's events. The oldest batches give way first."""
+    """Watches the core's events, those of subagents too. The oldest batches give way first."""
 
     def __init__(self) -> None:
-        self._kept: deque[PastBatch] = deque(maxlen=KEPT_BATCHES)
+        self._finished: deque[PastBatch] = deque(maxlen=KEPT_BATCHES)
         self._open: dict[str, PastBatch] = {}
         self._count = 0
 
     @property
     def newest_first(self) -> tuple[PastBatch, ...]:
-        return tuple(reversed(self._kept))
+        """Those that run, then the others as they finished: a task after what was done for it."""
+        return (*reversed(self._open.values()), *reversed(self._finished))
 
-    def observe(self, event: Event) -> None:
+    def observe(self, event: Event, agent: str = "main") -> None:
         match event:
+            case SubagentEvent():
+                self.observe(event.event, event.context_id.agent)
             case BatchStarted(batch_id, step, _, verdict):
                 self._count += 1
-                batch = PastBatch(self._count, step, verdict)
-                self._open[batch_id] = batch
-                self._kept.append(batch)
+                self._open[batch_id] = PastBatch(self._count, step, agent, verdict)
             case ToolUseStarted(batch_id=batch_id) if batch_id in self._open:
                 self._open[batch_id].names.append(event.tool_use.name)
                 self._open[batch_id].titles.append(event.title)
@@ -56,3 +65,4 @@ class BatchHistory:
         if report.batch_id in self._open:
             batch = self._open.pop(report.batch_id)
             batch.verdict, batch.report = report.verdict, report
+            self._finished.append(batch)

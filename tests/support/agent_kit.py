@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from midturn_core.agent import Agent, AgentParts, ModelSettings
+from midturn_core.agent import Agent, AgentParts, BatchRunner, ModelSettings
 from midturn_core.conversation import Conversation
 from midturn_core.delivery import DeliveryRules, InputDelivery
 from midturn_core.dispatch.runner import BatchSignals
@@ -122,6 +122,11 @@ class AgentKit:
             )
         )
         self.interrupt = InterruptCoordinator("turn-1")
+
+    def rewired(self, batches: BatchRunner) -> AgentKit:
+        """The same kit with another way to run batches."""
+        self.agent = Agent(replace(self.agent.parts, batches=batches))
+        return self
 
     def emit(self, event: Event) -> None:
         self.events.append(event)

@@ -24,6 +24,8 @@ def speedup(use: Use) -> None:
         for name, tool in totals.tools.items()
     ]
     rows.append(_row("all tools", totals.calls, totals.sequential_ms, totals.parallel_ms))
+    if (inner := meter.subagents).calls:
+        rows.append(_row("subagents' own", inner.calls, inner.sequential_ms, inner.parallel_ms))
     if trips.count:
         both_ways = totals.one_by_one_ms(trips), totals.batched_ms(trips)
         rows.append(_row("with the model ~", totals.calls, *both_ways))

@@ -30,7 +30,8 @@ def why(use: Use) -> None:
         )
     batch = kept[number - 1]
     use.say(explain(batch.verdict))
-    title = f"Batch {batch.number} of this session, step {batch.step} of its turn: {_size(batch)}"
+    whose = "" if batch.agent == "main" else f" of {batch.agent}"
+    title = f"Batch {batch.number} of this session, step {batch.step}{whose}: {_size(batch)}"
     header = ("", "call", "result", "began", "took", "")
     use.table(title, header, _rows(batch), _footer(batch, number, len(kept)))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from midturn_core.dispatch.types import BatchReport, CallReport
-from midturn_core.events import BatchFinished, Event, MessageEnded
+from midturn_core.events import BatchFinished, Event, MessageEnded, SubagentEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +121,22 @@ def would_take_ms(report: BatchReport) -> float:
 
 
 class SpeedupMeter:
-    """Watches the core's events of one session and keeps its totals."""
+    """Watches the core's events of one session and keeps its totals.
+
+    What subagents call is counted apart: the ``Task`` calls of the main agent contain it.
+    """
 
     def __init__(self) -> None:
         self.totals = Speedup()
+        self.subagents = Speedup()
         self.round_trips = RoundTrips()
+        """Of the main agent."""
         self._prefix_tokens = 0
 
     def observe(self, event: Event) -> None:
         match event:
+            case SubagentEvent(event=BatchFinished(report)):
+                self.subagents = self.subagents.after(report)
             case MessageEnded(usage=usage):
                 self.round_trips = self.round_trips.after(event)
                 self._prefix_tokens = usage.context_tokens - usage.output_tokens

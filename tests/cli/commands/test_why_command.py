@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from midturn_cli.batch_history import KEPT_BATCHES, BatchHistory
 from midturn_cli.commands.why_command import BAR_CELLS, bar
 from midturn_cli.engine import Engine, ModelMaker
 from midturn_cli.ui_events import CommandTable
-from midturn_core.dispatch.types import SequentialCause
-from midturn_core.events import BatchFinished
+from midturn_core.dispatch.config import ToolConcurrencyConfig
+from midturn_core.dispatch.report import build_report
+from midturn_core.dispatch.types import BatchReport, GateVerdict, SequentialCause
+from midturn_core.events import BatchFinished, BatchStarted, SubagentEvent
+from midturn_core.ids import AgentRuntimeId
 from midturn_core.model.client import ModelClient
 from midturn_core.model.messages import JsonObject, ToolUse
 from midturn_core.tool import InterruptBehavior, ToolRegistry
@@ -22,6 +26,7 @@ ON = "[parallel]\nenabled = true\n"
 READ: JsonObject = {"file_path": "a"}
 THREADED = ProbeTool("Threaded", interrupt=InterruptBehavior.THREAD_INTERRUPT)
 
+ALONE = GateVerdict(parallel=False, cause=SequentialCause.SINGLE_CALL)
 TODO = use("2", "TodoWrite", {"todos": []})
 CAUSES: list[tuple[SequentialCause, str, tuple[ToolUse, ...], str]] = [
     (SequentialCause.DISABLED, "", (use("1", "Read", READ), use("2", "Read", READ)), "on with /p"),
@@ -96,7 +101,7 @@ async def test_why_tells_that_calls_ran_together_and_what_each_took(tmp_path: Pa
         await kit.run("/why")
         table = newest_table(kit)
     assert "These calls run together" in kit.said
-    assert table.title == "Batch 1 of this session, step 1 of its turn: 2 calls"
+    assert table.title == "Batch 1 of this session, step 1: 2 calls"
     assert [row[:3] for row in table.rows] == [
         ("1/2", "Read: a", "✓"),
         ("2/2", "Read: missing", "✗ failed"),
@@ -140,6 +145,31 @@ async def test_a_batch_is_explained_while_it_runs(tmp_path: Path) -> None:
         assert [row[2] for row in table.rows] == ["…", "…"]
         latch.open()
         await kit.wait_idle()
+
+
+def test_a_task_is_explained_after_what_was_done_for_it() -> None:
+    history = BatchHistory()
+    sub = AgentRuntimeId("session", "sub-1")
+    task, inner = BatchStarted("task", 1, 1, ALONE), BatchStarted("inner", 1, 1, ALONE)
+    history.observe(task)
+    history.observe(SubagentEvent(sub, "use", inner))
+    assert [(b.number, b.agent) for b in history.newest_first] == [(2, "sub-1"), (1, "main")]
+    history.observe(SubagentEvent(sub, "use", BatchFinished(report_of("inner"))))
+    history.observe(BatchFinished(report_of("task")))
+    assert [(b.number, b.agent) for b in history.newest_first] == [(1, "main"), (2, "sub-1")]
+
+
+def report_of(batch_id: str) -> BatchReport:
+    return build_report(batch_id, ALONE, [], ToolConcurrencyConfig())
+
+
+def test_the_oldest_batches_give_way() -> None:
+    history = BatchHistory()
+    for number in range(KEPT_BATCHES + 5):
+        history.observe(BatchStarted(f"batch-{number}", 1, 1, ALONE))
+        history.observe(BatchFinished(report_of(f"batch-{number}")))
+    kept = [batch.number for batch in history.newest_first]
+    assert kept == list(range(KEPT_BATCHES + 5, 5, -1))
 
 
 def test_a_bar_shows_when_in_its_batch_a_call_ran() -> None:

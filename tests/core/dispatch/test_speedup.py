@@ -11,7 +11,8 @@ from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.report import build_report, time_one_by_one, time_together
 from midturn_core.dispatch.speedup import RoundTrips, Speedup, SpeedupMeter, ToolTotals
 from midturn_core.dispatch.types import BatchReport, CallReport, GateVerdict, SequentialCause
-from midturn_core.events import BatchFinished, MessageEnded
+from midturn_core.events import BatchFinished, MessageEnded, SubagentEvent
+from midturn_core.ids import AgentRuntimeId
 from midturn_core.model.messages import Outcome, StopReason, ToolUse, Usage
 from tests.core.dispatch.kit import Bench, reader, safe, writer
 
@@ -133,6 +134,19 @@ def test_the_meter_takes_the_prefix_from_the_request_before_the_batch() -> None:
     meter.observe(BatchFinished(report(TOGETHER, 10, 10)))
     assert meter.totals.tokens_spared == 1007
     assert meter.round_trips.mean_ms == 500
+
+
+def test_what_subagents_call_is_counted_apart() -> None:
+    meter = SpeedupMeter()
+    inner = BatchFinished(report(TOGETHER, 100, 300))
+    sub = AgentRuntimeId("session", "sub-1")
+    meter.observe(SubagentEvent(sub, "task", asked(9.0)))
+    meter.observe(SubagentEvent(sub, "task", inner))
+    meter.observe(BatchFinished(report(MIXED, 900, names=("Task",))))
+    assert (meter.totals.calls, meter.subagents.calls) == (1, 2)
+    assert meter.totals.sequential_ms == pytest.approx(900)
+    assert meter.subagents.saved_ms == pytest.approx(100)
+    assert meter.round_trips.count == 0
 
 
 async def test_batches_of_the_real_dispatcher_are_counted_as_they_ran() -> None:
