@@ -180,10 +180,7 @@ async def judge(bench: Bench, subject: Subject, runs: int) -> None:
     """The bounds, on calls of equal length."""
     print(f"\nbounds, by {subject.tool.name} calls of {DELAY_MS:.0f} ms, the median of {runs}")
     alone = await one_call(bench, subject)
-    ratios = {
-        count: await median(bench, subject, count, max(count, 1), runs) / alone
-        for count in range(2, 9)
-    }
+    ratios = {count: await ratio_to_one(bench, subject, count, runs) for count in range(2, 9)}
     worst = max(ratios, key=lambda count: ratios[count])
     shown = f"{ratios[worst]:.3f} x one call at n = {worst}"
     print_bound("n = 2..8 with enough slots, the worst", shown, "<= 1.10")
@@ -200,9 +197,13 @@ def overhead_ms(batch: Batch, cap: int) -> float:
     return (batch.wall_ms - ideal) / len(batch.durations)
 
 
-async def median(bench: Bench, subject: Subject, count: int, cap: int, runs: int) -> float:
-    walls = [(await bench.run(fresh(subject), count, cap)).wall_ms for _ in range(runs)]
-    return statistics.median(walls)
+async def ratio_to_one(bench: Bench, subject: Subject, count: int, runs: int) -> float:
+    """The median over pairs of a call alone and a batch right after it, with enough slots."""
+    pairs = [
+        (await bench.run(fresh(subject), 1, 1), await bench.run(fresh(subject), count, count))
+        for _ in range(runs)
+    ]
+    return statistics.median(batch.wall_ms / one.wall_ms for one, batch in pairs)
 
 
 def print_bound(name: str, value: str, target: str) -> None:

@@ -31,11 +31,11 @@ def problems(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _wrong_ids(document: dict[str, Any], found: list[str]) -> Iterator[str]:
-    sections: dict[str, int] = document.get("sections", {})
+    sections: dict[str, tuple[int, int]] = document.get("sections", {})
     expected = {
-        f"{section}.{number}"
-        for section, count in sections.items()
-        for number in range(1, count + 1)
+        f"{section}{'' if section == 'D' else '.'}{number}"
+        for section, (first, last) in sections.items()
+        for number in range(first, last + 1)
     } | set(document.get("extra", []))
     for identifier in sorted(expected - set(found)):
         yield f"{identifier} is not listed"
@@ -88,14 +88,14 @@ def test_every_item_has_tests_that_exist_or_a_reason() -> None:
 
 GOOD = '[[item]]\nid = "S9.1"\nkind = "M"\nabout = "x"\n'
 HERE = '"tests/test_spec_items.py::test_every_item_has_tests_that_exist_or_a_reason"'
-SECTION = "[sections]\nS9 = 1\n"
+SECTION = "[sections]\nS9 = [1, 1]\n"
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         (SECTION, "S9.1 is not listed"),
-        (f"[sections]\nS9 = 0\n{GOOD}tests = [{HERE}]", "S9.1 is no item of the sections"),
+        (f"[sections]\nS9 = [1, 0]\n{GOOD}tests = [{HERE}]", "S9.1 is no item of the sections"),
         (f"{SECTION}{GOOD}tests = [{HERE}]\n{GOOD}pending = 'x'", "S9.1 is listed 2 times"),
         (f"{SECTION}{GOOD}", "S9.1: it has no tests, and no reason why"),
         (f"{SECTION}{GOOD}where = 'README.md'", "S9.1: an item of this kind needs tests"),

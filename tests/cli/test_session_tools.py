@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
+from midturn_cli.launch import SessionStart
 from midturn_core.model.messages import ToolUse, ToolUseResult, UserMessage
 from tests.support.scripted_model import ScriptedModel, calls, text, use
 from tests.support.session_kit import make_launch, open_session
@@ -45,6 +47,20 @@ async def test_what_was_read_in_one_step_or_turn_can_be_edited_in_a_later_one(
     assert not results_of(model, 4)[0].is_error
     written = [(tmp_path / name).read_text() for name in ("a", "b", "unread")]
     assert written == ["new\n", "new\n", "old\n"]
+
+
+async def test_what_was_read_before_the_end_can_be_edited_after_a_resume(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old\n")
+    launch = make_launch(tmp_path, RULES, demo=False)
+    reading = ScriptedModel(calls(use("r", "Read", {"file_path": "a"})), text("read"))
+    async with open_session(launch, lambda _: reading) as kit:
+        await kit.run("read it")
+    editing = ScriptedModel(calls(edit("e", "a")), text("done"))
+    resumed = replace(launch, session=SessionStart.LATEST)
+    async with open_session(resumed, lambda _: editing) as kit:
+        await kit.run("edit it")
+    assert not results_of(editing, 1)[0].is_error
+    assert (tmp_path / "a").read_text() == "new\n"
 
 
 async def test_sessions_that_come_and_go_leave_no_worker(tmp_path: Path) -> None:
