@@ -83,6 +83,11 @@ class RedisMessageQueueRepository:
         self._settling = threading.Lock()
         self._subscriptions: list[Callable[[], None]] = []
 
+    @property
+    def namespace(self) -> str:
+        """What all its keys begin with."""
+        return self._store.namespace
+
     def enqueue(self, item: QueuedInput) -> bool:
         self._settle()
         return self._store.enqueue(item, self._owner.token)

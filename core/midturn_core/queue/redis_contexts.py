@@ -42,7 +42,7 @@ class RedisContexts:
 
     def __init__(self, client: RedisClient, namespace: str) -> None:
         self._client = client
-        self._namespace = namespace
+        self.namespace = namespace
         self._listed: dict[str, float] = {}
 
     def run(self, script: str, context: str, *args: Argument) -> object:
@@ -150,10 +150,10 @@ class RedisContexts:
                 self._client.command("ZREM", self._key("contexts"), name)
 
     def _keys(self, context: str) -> list[str]:
-        return [f"{self._namespace}:{{{context}}}:{name}" for name in scripts.KEY_NAMES]
+        return [f"{self.namespace}:{{{context}}}:{name}" for name in scripts.KEY_NAMES]
 
     def _key(self, name: str) -> str:
-        return f"{self._namespace}:{name}"
+        return f"{self.namespace}:{name}"
 
     def _input(self, record: bytes) -> QueuedInput:
         try:

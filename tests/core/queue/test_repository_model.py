@@ -1,15 +1,25 @@
-"""Random operations on a repository, checked against a plain list."""
+"""Random operations by several owners on each kind of store, checked against a plain list."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.queue.memory import InMemoryMessageQueueRepository
+from midturn_core.queue.repository import MessageQueueRepository
 from midturn_core.queue.types import (
     HELD_KEY,
     Predicate,
@@ -17,105 +27,260 @@ from midturn_core.queue.types import (
     QueuedInputPriority,
     QueueFilter,
 )
+from tests.support.queue_stores import QueueStore
 
-CONTEXTS = st.sampled_from([AgentRuntimeId("s", "main"), AgentRuntimeId("s", "sub-1")])
+CONTEXTS = (AgentRuntimeId("s", "main"), AgentRuntimeId("s", "sub-1"))
 PRIORITIES = st.sampled_from(QueuedInputPriority)
+SOURCES = st.sampled_from([None, "sub-1"])
+METADATA = st.sampled_from([{}, {HELD_KEY: "1"}, {"kind": "command"}, {"origin": "repl"}])
 FILTERS = st.builds(
-    QueueFilter, CONTEXTS, PRIORITIES, exclude_held=st.booleans(), prompts_only=st.booleans()
+    QueueFilter,
+    st.sampled_from(CONTEXTS),
+    PRIORITIES,
+    SOURCES,
+    st.sampled_from([{}, {}, {"origin": "repl"}]),
+    exclude_held=st.booleans(),
+    prompts_only=st.booleans(),
 )
-METADATA = st.sampled_from([{}, {HELD_KEY: "1"}, {"kind": "command"}])
+OWNERS = st.integers(0, 2)
+
+
+class Entry(NamedTuple):
+    """An input in the model, and who has claimed it."""
+
+    item: QueuedInput
+    owner: int | None = None
 
 
 class RepositoryMachine(RuleBasedStateMachine):
-    """The model is a list in order of arrival; delivery order is a stable sort by tier."""
+    """The model is a list in order of arrival; delivery order is a stable sort by tier.
+
+    Owners are as many repositories on one store. Memory has one, whichever number is drawn.
+    """
 
     uuids: Bundle[str] = Bundle("uuids")
 
-    def __init__(self) -> None:
+    def __init__(self, store: QueueStore) -> None:
         super().__init__()
-        self.repository = InMemoryMessageQueueRepository()
-        self.model: list[QueuedInput] = []
+        self.store = store
+        self.repositories = [store.open() for _ in range(3)]
+        self.model: list[Entry] = []
 
-    def ordered(self) -> list[QueuedInput]:
-        return sorted(self.model, key=lambda item: item.priority)
+    def teardown(self) -> None:
+        self.store.close()
 
-    def find(self, uuid: str) -> QueuedInput | None:
-        return next((item for item in self.model if item.uuid == uuid), None)
+    def use(self, owner: int) -> tuple[MessageQueueRepository, int]:
+        return self.repositories[owner], owner if self.store.shared else 0
 
-    @rule(target=uuids, context=CONTEXTS, priority=PRIORITIES, metadata=METADATA)
+    def selected(self, predicate: Predicate) -> list[QueuedInput]:
+        waiting = [entry.item for entry in self.model if entry.owner is None]
+        return [item for item in sorted(waiting, key=_priority) if predicate(item)]
+
+    def find(self, uuid: str) -> Entry | None:
+        return next((entry for entry in self.model if entry.item.uuid == uuid), None)
+
+    def waiting(self, uuid: str) -> QueuedInput | None:
+        entry = self.find(uuid)
+        return None if entry is None or entry.owner is not None else entry.item
+
+    def forget(self, gone: list[QueuedInput]) -> None:
+        self.model = [entry for entry in self.model if entry.item not in gone]
+
+    def set_owner(self, items: list[QueuedInput], owner: int | None) -> None:
+        self.model = [
+            Entry(entry.item, owner) if entry.item in items else entry for entry in self.model
+        ]
+
+    @rule(
+        target=uuids,
+        owner=OWNERS,
+        context=st.sampled_from(CONTEXTS),
+        priority=PRIORITIES,
+        source=SOURCES,
+        metadata=METADATA,
+    )
     def enqueue(
-        self, context: AgentRuntimeId, priority: QueuedInputPriority, metadata: dict[str, str]
+        self,
+        owner: int,
+        context: AgentRuntimeId,
+        priority: QueuedInputPriority,
+        source: str | None,
+        metadata: dict[str, str],
     ) -> str:
-        item = QueuedInput(f"text {len(self.model)}", context, priority, metadata=metadata)
-        assert self.repository.enqueue(item)
-        self.model.append(item)
+        text = f"text {len(self.model)}"
+        item = QueuedInput(text, context, priority, source_agent_id=source, metadata=metadata)
+        assert self.repositories[owner].enqueue(item)
+        self.model.append(Entry(item))
         return item.uuid
 
-    @rule(selection=FILTERS)
-    def drain(self, selection: QueueFilter) -> None:
-        expected = [item for item in self.ordered() if selection(item)]
-        assert self.repository.drain(selection) == expected
-        self.model = [item for item in self.model if item not in expected]
+    @rule(owner=OWNERS, uuid=uuids)
+    def enqueue_again(self, owner: int, uuid: str) -> None:
+        entry = self.find(uuid)
+        if entry is not None:
+            assert not self.repositories[owner].enqueue(entry.item)
 
-    @rule(selection=FILTERS, as_callable=st.booleans())
-    def dequeue(self, selection: QueueFilter, as_callable: bool) -> None:
-        expected = next((item for item in self.ordered() if selection(item)), None)
+    @rule(owner=OWNERS, selection=FILTERS)
+    def drain(self, owner: int, selection: QueueFilter) -> None:
+        expected = self.selected(selection)
+        assert self.repositories[owner].drain(selection) == expected
+        self.forget(expected)
+
+    @rule(owner=OWNERS, selection=FILTERS, as_callable=st.booleans())
+    def dequeue(self, owner: int, selection: QueueFilter, as_callable: bool) -> None:
+        expected = self.selected(selection)[:1]
         predicate: Predicate = selection.__call__ if as_callable else selection
-        assert self.repository.peek(predicate) == expected
-        assert self.repository.dequeue(predicate) == expected
-        if expected is not None:
-            self.model.remove(expected)
+        first = expected[0] if expected else None
+        assert self.repositories[owner].peek(predicate) == first
+        assert self.repositories[owner].dequeue(predicate) == first
+        self.forget(expected)
 
-    @rule(uuid=uuids)
-    def remove(self, uuid: str) -> None:
-        item = self.find(uuid)
-        assert self.repository.remove(uuid) is (item is not None)
+    @rule(owner=OWNERS, uuid=uuids)
+    def remove(self, owner: int, uuid: str) -> None:
+        item = self.waiting(uuid)
+        assert self.repositories[owner].remove(uuid) is (item is not None)
         if item is not None:
-            self.model.remove(item)
+            self.forget([item])
 
-    @rule(uuid=uuids, text=st.sampled_from(["edited", "again"]), priority=PRIORITIES)
-    def replace(self, uuid: str, text: str, priority: QueuedInputPriority) -> None:
-        item = self.find(uuid)
-        if item is None:
+    @rule(
+        owner=OWNERS,
+        uuid=uuids,
+        text=st.sampled_from(["edited", "again"]),
+        priority=PRIORITIES,
+        metadata=METADATA,
+    )
+    def replace(
+        self,
+        owner: int,
+        uuid: str,
+        text: str,
+        priority: QueuedInputPriority,
+        metadata: dict[str, str],
+    ) -> None:
+        entry = self.find(uuid)
+        if entry is None:
             return
-        changed = dataclasses.replace(item, input_text=text, priority=priority)
-        assert self.repository.replace(changed)
-        place = self.model.index(item)
-        if changed.priority == item.priority:
-            self.model[place] = changed
+        changed = dataclasses.replace(
+            entry.item, input_text=text, priority=priority, metadata=metadata
+        )
+        replaced = self.repositories[owner].replace(changed)
+        assert replaced is (entry.owner is None)
+        if not replaced:
+            return
+        place = self.model.index(entry)
+        if changed.priority == entry.item.priority:
+            self.model[place] = Entry(changed)
         else:
             del self.model[place]
-            self.model.append(changed)
+            self.model.append(Entry(changed))
 
-    @rule(uuid=uuids, before=st.one_of(st.none(), uuids))
-    def move(self, uuid: str, before: str | None) -> None:
-        item = self.find(uuid)
-        tier = [] if item is None else self.tier_of(item)
-        others = [other.uuid for other in tier if other.uuid != uuid]
-        possible = item is not None and (before is None or before in others)
-        assert self.repository.move(uuid, before) is possible
+    @rule(owner=OWNERS, uuid=uuids, before=st.one_of(st.none(), uuids))
+    def move(self, owner: int, uuid: str, before: str | None) -> None:
+        item = self.waiting(uuid)
+        target = None if before is None else self.waiting(before)
+        possible = item is not None and (
+            before is None
+            or (target is not None and target != item and _tier(target) == _tier(item))
+        )
+        assert self.repositories[owner].move(uuid, before) is possible
         if item is None or not possible:
             return
-        slots = [self.model.index(other) for other in tier]
-        tier.remove(item)
-        tier.insert(len(others) if before is None else others.index(before), item)
-        for slot, other in zip(slots, tier, strict=True):
-            self.model[slot] = other
+        self.model.remove(Entry(item))
+        place = len(self.model) if target is None else self.model.index(Entry(target))
+        self.model.insert(place, Entry(item))
 
-    def tier_of(self, item: QueuedInput) -> list[QueuedInput]:
-        place = (item.context_id, item.priority)
-        return [other for other in self.model if (other.context_id, other.priority) == place]
+    @rule(owner=OWNERS, selection=FILTERS, as_callable=st.booleans())
+    def claim(self, owner: int, selection: QueueFilter, as_callable: bool) -> None:
+        repository, number = self.use(owner)
+        expected = self.selected(selection)
+        assert repository.claim(selection.__call__ if as_callable else selection) == expected
+        self.set_owner(expected, number)
+
+    @rule(owner=OWNERS, uuid=uuids)
+    def claim_by_uuid(self, owner: int, uuid: str) -> None:
+        repository, number = self.use(owner)
+        item = self.waiting(uuid)
+        context = CONTEXTS[0] if item is None else item.context_id
+        named = QueueFilter(context, exclude_held=False, uuids=frozenset({uuid}))
+        expected = [] if item is None else [item]
+        assert repository.claim(named) == expected
+        self.set_owner(expected, number)
+
+    @rule(owner=OWNERS, names=st.lists(uuids, max_size=3))
+    def confirm(self, owner: int, names: list[str]) -> None:
+        repository, number = self.use(owner)
+        repository.confirm(names)
+        found = [entry for name in names if (entry := self.find(name)) is not None]
+        self.forget([entry.item for entry in found if entry.owner in (None, number)])
+
+    @rule(owner=OWNERS, names=st.lists(uuids, max_size=3))
+    def unclaim(self, owner: int, names: list[str]) -> None:
+        repository, number = self.use(owner)
+        repository.unclaim(names)
+        found = [entry for name in names if (entry := self.find(name)) is not None]
+        self.set_owner([entry.item for entry in found if entry.owner == number], None)
+
+    @precondition(lambda self: self.store.shared)
+    @rule(owner=OWNERS)
+    def crash_and_recover(self, owner: int) -> None:
+        self.store.crash(self.repositories[owner])
+        self.repositories[owner] = self.store.open()
+        back: list[QueuedInput] = []
+        for context in CONTEXTS:
+            claimed = [
+                entry.item
+                for entry in self.model
+                if entry.owner == owner and entry.item.context_id == context
+            ]
+            expected = sorted(claimed, key=_priority)
+            assert self.repositories[owner].recover(context) == expected
+            back += expected
+        self.set_owner(back, None)
 
     @invariant()
     def agrees_with_the_model(self) -> None:
-        listed = self.repository.list_by_max_priority(QueuedInputPriority.LATER, lambda _: True)
-        assert [(item.uuid, item.input_text) for item in listed] == [
-            (item.uuid, item.input_text) for item in self.ordered()
-        ]
-        assert self.repository.size() == len(self.model)
+        later = QueuedInputPriority.LATER
+        everything: list[QueuedInput] = []
+        for index, context in enumerate(CONTEXTS):
+            repository = self.repositories[index]
+            selection = QueueFilter(context, exclude_held=False)
+            expected = self.selected(selection)
+            assert _seen(repository.list_by_max_priority(later, selection)) == _seen(expected)
+            assert repository.size(context) == len(expected)
+            everything += expected
+        listed = self.repositories[2].list_by_max_priority(later, lambda _: True)
+        assert set(listed) == set(everything)
+        assert [item.priority for item in listed] == sorted(item.priority for item in listed)
+        assert self.repositories[2].size() == len(everything)
 
 
-TestRepositoryAgreesWithAPlainList = RepositoryMachine.TestCase
-TestRepositoryAgreesWithAPlainList.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None
-)
+def _priority(item: QueuedInput) -> QueuedInputPriority:
+    return item.priority
+
+
+def _tier(item: QueuedInput) -> tuple[AgentRuntimeId, QueuedInputPriority]:
+    return item.context_id, item.priority
+
+
+def _seen(items: list[QueuedInput]) -> list[tuple[str, str, dict[str, str]]]:
+    return [(item.uuid, item.input_text, dict(item.metadata)) for item in items]
+
+
+def run_machine(make_store: Callable[[], QueueStore], examples: int, steps: int) -> None:
+    class Machine(RepositoryMachine):
+        def __init__(self) -> None:
+            super().__init__(make_store())
+
+    run_state_machine_as_test(
+        Machine, settings=settings(max_examples=examples, stateful_step_count=steps)
+    )
+
+
+def test_a_repository_agrees_with_a_plain_list(make_store: Callable[[], QueueStore]) -> None:
+    run_machine(make_store, 40, 30)
+
+
+@pytest.mark.slow
+def test_a_repository_agrees_with_a_plain_list_for_long(
+    make_store: Callable[[], QueueStore],
+) -> None:
+    run_machine(make_store, 300, 60)
