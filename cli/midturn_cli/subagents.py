@@ -41,7 +41,12 @@ class SessionSubagents:
 
     @cached_property
     def task_tool(self) -> TaskTool:
-        return TaskTool(self.types, self.executor, DEFAULT_TIME_LIMIT)
+        return TaskTool(
+            self.types,
+            self.executor,
+            time_limit=DEFAULT_TIME_LIMIT,
+            together=self._engine.config.subagents.parallel,
+        )
 
     @cached_property
     def executor(self) -> SubagentExecutor:

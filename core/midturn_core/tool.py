@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, TypeVar, runtime_checkable
 
+from midturn_core.dispatch.slots import Permits
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import Signal
 from midturn_core.model.client import ToolDefinition
@@ -146,6 +147,23 @@ class PreviewingTool(Protocol):
 
     def preview(self, tool_input: JsonObject, accesses: Sequence[Access]) -> ToolDetail | None:
         """For the question about a validated call. Blocking: it may read what is to change."""
+        ...
+
+
+@runtime_checkable
+class PerCallConcurrency(Protocol):
+    """A SEQUENTIAL tool of which some calls may run beside others (D35).
+
+    Such a call is stopped by the signal of its context, a terminator token of its own, and not
+    through the thread it runs on (S1.53). It holds no slot of the pool, so that what it starts can
+    take slots there; each call of the tool holds one of its ``places`` instead.
+    """
+
+    @property
+    def places(self) -> Permits: ...
+
+    def concurrency_of(self, tool_input: JsonObject) -> ConcurrencyBehavior:
+        """Of one call, whose input need not be valid."""
         ...
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.runner import ToolBatch
+from midturn_core.dispatch.slots import Slots
+from midturn_core.dispatch.types import BatchOutcome, SequentialCause
 from midturn_core.events import TurnEndReason
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import CancelReason
+from midturn_core.model.client import ModelEvent, ModelRequest
 from midturn_core.model.messages import (
     JsonObject,
     JsonValue,
@@ -29,7 +34,7 @@ from midturn_core.tool import InvalidInputError, ToolContext, ToolResult
 from midturn_tools.edit import EditTool
 from midturn_tools.read import ReadTool
 from midturn_tools.task import TaskTool, told
-from tests.core.dispatch.kit import CONTEXT, Bench, shell, writer
+from tests.core.dispatch.kit import CONTEXT, Bench, Latch, safe, shell, writer
 from tests.support.scripted_model import ScriptedModel, calls, text, use
 from tests.support.subagent_kit import SubagentKit, nothing_left_running
 from tests.support.tool_context import make_tool_context
@@ -57,6 +62,7 @@ class Answers:
     def __init__(self, outcome: SubagentOutcome) -> None:
         self.outcome = outcome
         self.tasks: list[SubagentTask] = []
+        self.places = Slots(3)
 
     async def run(self, task: SubagentTask, context: ToolContext) -> SubagentOutcome:
         self.tasks.append(task)
@@ -65,7 +71,7 @@ class Answers:
 
 def task_tool(outcome: SubagentOutcome = OUTCOME) -> tuple[TaskTool, Answers]:
     runner = Answers(outcome)
-    return TaskTool(SubagentTypes(), runner, 1800.0), runner
+    return TaskTool(SubagentTypes(), runner, time_limit=1800.0), runner
 
 
 @pytest.mark.parametrize(
@@ -189,7 +195,7 @@ class Stage:
         self.leave = asyncio.Event()
         model = ScriptedModel(calls(use("a", "Long")), text("The whole answer."))
         self.kit = SubagentKit(model, [shell("Long", self._long)])
-        task = TaskTool(SubagentTypes(), self.kit.executor, 600.0)
+        task = TaskTool(SubagentTypes(), self.kit.executor, time_limit=600.0)
         self.bench = Bench(task, writer("Next"))
         use_of_task = ToolUse("task-1", "Task", {**INPUT, "subagent_type": "general"})
         self.batch = ToolBatch(
@@ -235,5 +241,131 @@ async def test_an_interrupt_stops_it_with_all_that_it_runs(how: str) -> None:
     assert task.outcome is Outcome.STOPPED
     assert task.content.startswith("stopped after ")
     assert "- [Long: title of ?] · stopped" in task.content
-    assert stage.kit.executor.running == 0
+    assert stage.kit.executor.running == set()
+    await nothing_left_running()
+
+
+class Explorers:
+    """A batch of the main agent with several ``Task`` calls, whose subagents meet in a tool.
+
+    Every subagent calls ``Read`` as often as ``reads`` says, in one message.
+    """
+
+    def __init__(
+        self,
+        *kinds: str,
+        most: int = 3,
+        together: bool = True,
+        reads: int = 1,
+        config: ToolConcurrencyConfig | None = None,
+    ) -> None:
+        self.latch = Latch()
+        self.model = MeetingModel(reads)
+        self.kit = SubagentKit(self.model, [safe("Read", self.latch)], most=most)
+        task = TaskTool(SubagentTypes(), self.kit.executor, time_limit=600.0, together=together)
+        self.bench = Bench(task, safe("Read"), config=config)
+        self.kit.executor.with_parallel_tool_dispatcher(self.bench.dispatcher)
+        self.batch = ToolBatch(
+            tuple(
+                ToolUse(f"task-{number}", "Task", {**INPUT, "subagent_type": kind})
+                for number, kind in enumerate(kinds, 1)
+            ),
+            self.bench.registry,
+            CONTEXT,
+        )
+
+    def start(self) -> asyncio.Task[BatchOutcome]:
+        return asyncio.create_task(self.bench.run_batch(self.batch))
+
+
+class MeetingModel(ScriptedModel):
+    """Asks for ``reads`` in the first message of each subagent, and ends with the second."""
+
+    def __init__(self, reads: int) -> None:
+        super().__init__()
+        self._reads = reads
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        uses = [use(f"read-{number}", "Read") for number in range(self._reads)]
+        reply = calls(*uses) if len(request.messages) == 1 else text("seen")
+        async for event in ScriptedModel(reply).stream(request):
+            yield event
+
+
+async def test_read_only_subagents_run_together_when_that_is_allowed() -> None:
+    """D35, S1.53: they meet inside their tools, and each is under the cap of the pool."""
+    explorers = Explorers("explore", "explore", "explore")
+    running = explorers.start()
+    await explorers.latch.until_inside(3)
+    assert len(explorers.kit.executor.running) == 3
+    explorers.latch.open()
+    outcome = await running
+    assert outcome.report.verdict.parallel
+    assert [result.content for result in outcome.results] == ["seen"] * 3
+    assert [call.pooled for call in outcome.report.calls] == [False] * 3
+    await nothing_left_running()
+
+
+async def test_with_one_slot_subagents_together_do_not_starve_each_other() -> None:
+    """They hold no slot of the pool, in which their own calls run one after another."""
+    config = ToolConcurrencyConfig.on(1)
+    explorers = Explorers("explore", "explore", "explore", reads=2, config=config)
+    running = explorers.start()
+    await explorers.latch.until_inside(1)
+    explorers.latch.open()
+    outcome = await running
+    assert [result.content for result in outcome.results] == ["seen"] * 3
+    assert (len(explorers.latch.entered), explorers.latch.peak) == (6, 1)
+
+
+async def test_no_more_than_the_cap_run_at_once_and_a_now_skips_those_that_wait() -> None:
+    explorers = Explorers("explore", "explore", "explore", most=2)
+    running = explorers.start()
+    await explorers.latch.until_inside(2)
+    assert len(explorers.kit.executor.running) == 2
+    explorers.bench.signals.batch.trip(CancelReason.USER_MESSAGE)
+    await explorers.bench.until(lambda: explorers.bench.ready() == ["task-3"])
+    explorers.latch.open()
+    outcome = await running
+    assert [result.outcome for result in outcome.results] == [
+        Outcome.SUCCEEDED,
+        Outcome.SUCCEEDED,
+        Outcome.SKIPPED,
+    ]
+    assert explorers.latch.peak == 2
+
+
+async def test_those_that_wait_for_a_place_get_it() -> None:
+    explorers = Explorers("explore", "explore", "explore", most=1)
+    running = explorers.start()
+    await explorers.latch.until_inside(1)
+    explorers.latch.open()
+    assert [result.content for result in (await running).results] == ["seen"] * 3
+    assert explorers.latch.peak == 1
+
+
+@pytest.mark.parametrize(
+    ("kinds", "together"),
+    [(("explore", "general"), True), (("explore", "explore"), False), (("explore", "no"), True)],
+    ids=["one may change something", "not allowed", "no such kind"],
+)
+async def test_otherwise_they_run_one_after_another(kinds: tuple[str, ...], together: bool) -> None:
+    explorers = Explorers(*kinds, together=together)
+    running = explorers.start()
+    await explorers.latch.until_inside(1)
+    explorers.latch.open()
+    outcome = await running
+    assert not outcome.report.verdict.parallel
+    assert outcome.report.verdict.cause is SequentialCause.SEQUENTIAL_TOOL
+    assert explorers.latch.peak == 1
+
+
+async def test_an_interrupt_stops_all_that_run_together() -> None:
+    explorers = Explorers("explore", "explore", most=2)
+    running = explorers.start()
+    await explorers.latch.until_inside(2)
+    explorers.bench.turn.trip(CancelReason.INTERRUPT)
+    outcome = await running
+    assert [result.outcome for result in outcome.results] == [Outcome.STOPPED] * 2
+    assert explorers.latch.inside == []
     await nothing_left_running()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, assert_never
 
+from midturn_core.dispatch.slots import Permits
 from midturn_core.events import TurnEndReason
 from midturn_core.interrupt import CancelReason
 from midturn_core.model.messages import JsonObject, JsonValue, TranscriptDetail
@@ -37,21 +38,42 @@ the message: tell what matters of it. Kinds of subagents:
 class SubagentRunner(Protocol):
     """Runs a subagent to its end; ``SubagentExecutor`` is one."""
 
+    @property
+    def places(self) -> Permits:
+        """One is held by each subagent that runs."""
+        ...
+
     async def run(self, task: SubagentTask, context: ToolContext) -> SubagentOutcome: ...
 
 
 class TaskTool:
-    """One at a time. A subagent is stopped through the signal of its call, not through a thread,
-    and it can run anything that its own tools can (S1.26).
+    """One at a time, since a subagent can do whatever its own tools can; those of a read-only kind
+    may be let run together (D35).
+
+    Checklist of S1.26 for these: (a) every tool they can have only reads; (b) what they share is
+    the session's gate, rules, queue and dispatcher, each made for it, and their READ_FILES are
+    their own; (c) a subagent is stopped by the signal of its call, never through a thread (S1.53);
+    (d) interceptors are those of the session, which run concurrently anyway; (e) their own calls
+    are under the limits of the dispatcher and of each host, and of their number there is a cap.
     """
 
     name = TASK_TOOL
 
-    def __init__(self, types: SubagentTypes, runner: SubagentRunner, time_limit: float) -> None:
-        """``time_limit`` in seconds is the one that ``runner`` keeps; for what is said of it."""
+    def __init__(
+        self,
+        types: SubagentTypes,
+        runner: SubagentRunner,
+        *,
+        time_limit: float,
+        together: bool = False,
+    ) -> None:
+        """``time_limit`` in seconds is the one that ``runner`` keeps; for what is said of it.
+        ``together`` lets calls with read-only kinds run beside each other.
+        """
         self._types = types
         self._runner = runner
         self._time_limit = time_limit
+        self._together = together
         self.description = _DESCRIPTION + "\n".join(
             f"- {kind.name}: {kind.description}" for kind in types
         )
@@ -59,6 +81,15 @@ class TaskTool:
 
     def get_concurrency_behavior(self) -> ConcurrencyBehavior:
         return ConcurrencyBehavior.SEQUENTIAL
+
+    @property
+    def places(self) -> Permits:
+        return self._runner.places
+
+    def concurrency_of(self, tool_input: JsonObject) -> ConcurrencyBehavior:
+        kind = self._types.get(text(tool_input, "subagent_type"))
+        safe = self._together and kind is not None and kind.read_only
+        return ConcurrencyBehavior.CONCURRENT_SAFE if safe else ConcurrencyBehavior.SEQUENTIAL
 
     def get_interrupt_behavior(self) -> InterruptBehavior:
         return InterruptBehavior.EXTERNALLY_TERMINATED

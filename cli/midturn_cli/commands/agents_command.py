@@ -28,7 +28,7 @@ def agents(use: Use) -> None:
     ]
     header = ("kind", "tools", "model", "steps", "from", "what it does")
     folder = paths.config_folder(os.environ) / FOLDER
-    running = engine.subagents.executor.running
+    running = len(engine.subagents.executor.running)
     now = f"{running} running now; " if running else ""
     use.table("Subagents", header, rows, f"{now}your own kinds are *.md files in {folder}")
 

@@ -22,6 +22,7 @@ from midturn_core.dispatch.types import BatchOutcome, BatchReport, GateVerdict
 from midturn_core.events import BatchFinished, BatchStarted, Emit, Event, ToolUseStarted
 from midturn_core.interrupt import CancelReason
 from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
+from midturn_core.tool import PerCallConcurrency
 
 log = logging.getLogger(__name__)
 
@@ -142,8 +143,10 @@ class BatchExecution:
         count = len(batch.uses)
         if shares_workers(use, batch.registry, self.verdict):
             tiers = (self._share, resources.slots)
-            return CallPlace(index, use, count, tiers, resources.shared_pool())
-        return CallPlace(index, use, count, (), resources.io_pool())
+            return CallPlace(index, use, count, tiers, resources.shared_pool(), pooled=True)
+        tool = batch.registry.get(use.name)
+        own = (tool.places,) if isinstance(tool, PerCallConcurrency) else ()
+        return CallPlace(index, use, count, own, resources.io_pool(), pooled=False)
 
     def _emit_start(self) -> None:
         batch = self.batch

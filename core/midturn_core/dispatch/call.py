@@ -56,8 +56,11 @@ class CallPlace:
     count: int
     """Calls of the batch."""
     tiers: tuple[Permits, ...]
-    """Taken right before the tool: the batch's permit, then the pool's slot (S1.15)."""
+    """Taken right before the tool: the batch's permit, then the pool's slot (S1.15); or one of
+    the places that the tool itself has."""
     pool: WorkerPool
+    pooled: bool
+    """Whether a slot of the dispatch pool is among them."""
 
 
 class CallExecution:
@@ -109,7 +112,7 @@ class CallExecution:
             ended=self._ended,
             retried=self._retried,
             abandoned=self._abandoned,
-            pooled=bool(self._place.tiers),
+            pooled=self._place.pooled,
         )
 
     async def run(self) -> None:

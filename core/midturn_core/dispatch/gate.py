@@ -5,8 +5,9 @@ must declare itself safe, and one doubtful call makes the whole batch sequential
 included: a read before an edit and a read after it are not the same read (S1.52). With
 ``mixed = "segments"`` such a batch keeps its order too, but neighbouring safe calls share their
 place in it (D23). Tools that can
-only be stopped from outside stay out even when declared safe (S1.53), and so do tools of MCP
-servers, whose claims nobody has reviewed (S1.54).
+only be stopped from outside stay out even when declared safe, unless each call has a terminator of
+its own (``PerCallConcurrency``, S1.53), and so do tools of MCP servers, whose claims nobody has
+reviewed (S1.54).
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.segments import one_by_one, split
 from midturn_core.dispatch.types import GateVerdict, SequentialCause
 from midturn_core.model.messages import ToolUse
-from midturn_core.tool import ConcurrencyBehavior, InterruptBehavior, Tool, ToolRegistry
+from midturn_core.tool import (
+    ConcurrencyBehavior,
+    InterruptBehavior,
+    PerCallConcurrency,
+    Tool,
+    ToolRegistry,
+)
 
 SHAREABLE_INTERRUPTS = frozenset(
     {InterruptBehavior.NON_INTERRUPTIBLE, InterruptBehavior.COOPERATIVE}
@@ -99,7 +106,8 @@ def shares_workers(use: ToolUse, registry: ToolRegistry, verdict: GateVerdict) -
 
     Any other call holds none: it may run a subagent whose own batches need slots.
     """
-    return verdict.parallel and _is_safe(use, registry)
+    tool = registry.get(use.name)
+    return verdict.parallel and tool is not None and may_run_together(tool)
 
 
 def describe_tools(registry: ToolRegistry) -> str:
@@ -120,7 +128,7 @@ def _first_obstacle(
     if len(uses) < 2:
         return _Obstacle(SequentialCause.SINGLE_CALL)
     for index, use in enumerate(uses):
-        cause = _obstacle_of(registry.get(use.name))
+        cause = _obstacle_in(use, registry)
         if cause is not None:
             return _Obstacle(cause, index, use.name)
     return None
@@ -141,7 +149,15 @@ def _some_together(segments: Sequence[range]) -> bool:
 
 
 def _is_safe(use: ToolUse, registry: ToolRegistry) -> bool:
-    return _obstacle_of(registry.get(use.name)) is None
+    return _obstacle_in(use, registry) is None
+
+
+def _obstacle_in(use: ToolUse, registry: ToolRegistry) -> SequentialCause | None:
+    tool = registry.get(use.name)
+    if isinstance(tool, PerCallConcurrency):
+        safe = tool.concurrency_of(use.input) is ConcurrencyBehavior.CONCURRENT_SAFE
+        return None if safe else SequentialCause.SEQUENTIAL_TOOL
+    return _obstacle_of(tool)
 
 
 def _obstacle_of(tool: Tool | None) -> SequentialCause | None:

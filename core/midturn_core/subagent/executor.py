@@ -22,7 +22,7 @@ from midturn_core.dispatch.clock import BatchClock
 from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher, ParallelToolDispatcher
 from midturn_core.dispatch.reaction import StopLimits
 from midturn_core.dispatch.runner import BatchCall
-from midturn_core.dispatch.slots import SlotHold, Slots
+from midturn_core.dispatch.slots import Slots
 from midturn_core.events import Emit, TurnEnded
 from midturn_core.ids import AgentRuntimeId, new_id
 from midturn_core.interceptor import ToolInterceptors
@@ -84,20 +84,22 @@ class SubagentParts:
     parallel: Callable[[], bool] = lambda: False
     """Whether parallel execution is on in the session now."""
     most: int = 3
-    """Subagents that run at once; others wait."""
+    """Subagents that run at once."""
     time_limit: float = DEFAULT_TIME_LIMIT
 
 
 class SubagentExecutor:
     """Starts subagents; one for a whole session.
 
-    The calls of a subagent run one after another, unless a dispatcher is set (S1.11).
+    The calls of a subagent run one after another, unless a dispatcher is set (S1.11). Whoever
+    starts one holds one of its ``places`` meanwhile.
     """
 
     def __init__(self, parts: SubagentParts) -> None:
         self._parts = parts
         self._numbers = itertools.count(1)
-        self._places = Slots(parts.most)
+        self.places = Slots(parts.most)
+        self._running: set[AgentRuntimeId] = set()
         self._dispatcher: ParallelToolDispatcher | None = None
         self.metrics = QueueMetricsInterceptor(parts.queue)
 
@@ -111,8 +113,8 @@ class SubagentExecutor:
         return self
 
     @property
-    def running(self) -> int:
-        return self._places.in_use
+    def running(self) -> frozenset[AgentRuntimeId]:
+        return frozenset(self._running)
 
     async def run(self, task: SubagentTask, context: ToolContext) -> SubagentOutcome:
         """Run a subagent to its end. ``context`` is that of the ``Task`` call: its signal stops
@@ -120,16 +122,6 @@ class SubagentExecutor:
 
         Cancelling it stops the subagent's batch, joins it and raises again.
         """
-        place = SlotHold([self._places])
-        if self._places.in_use >= self._places.limit:
-            context.progress(f"waits: {self._places.in_use} subagents run")
-        try:
-            await place.acquire()
-            return await self._with_dispatcher(task, context)
-        finally:
-            place.release()
-
-    async def _with_dispatcher(self, task: SubagentTask, context: ToolContext) -> SubagentOutcome:
         if self._dispatcher is not None:
             return await self._run(task, context, self._dispatcher)
         dispatcher = DefaultParallelToolDispatcher(limits=STOP_LIMITS)
@@ -150,6 +142,7 @@ class SubagentExecutor:
         )
         agent = self._agent(task, context_id, watch, dispatcher)
         unsubscribe = context.signal.on_trip(partial(_trip, interrupt))
+        self._running.add(context_id)
         clock.start()
         try:
             ended = await self.metrics.intercept(
@@ -158,6 +151,7 @@ class SubagentExecutor:
             )
         finally:
             clock.stop()
+            self._running.discard(context_id)
             unsubscribe()
             watch.count(agent.session_usage)
         return _outcome(ended, watch, interrupt, agent.session_usage)

@@ -18,7 +18,6 @@ from midturn_core.events import (
     ToolPhaseChanged,
     ToolResultReady,
     TurnEndReason,
-    TurnStarted,
 )
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import CancelReason
@@ -250,7 +249,7 @@ async def test_a_cancelled_run_stops_its_batch_and_raises() -> None:
     with pytest.raises(asyncio.CancelledError):
         await running
     assert latch.inside == []
-    assert kit.executor.running == 0
+    assert kit.executor.running == set()
     await nothing_left_running()
 
 
@@ -284,34 +283,18 @@ async def test_the_time_in_which_a_person_is_asked_does_not_count() -> None:
     assert clock.course == ["pause", "pause", "resume", "resume"]
 
 
-async def test_no_more_than_the_cap_run_at_once_and_the_cap_is_reached() -> None:
+async def test_it_counts_as_running_until_it_has_ended() -> None:
     latch = Latch()
-    replies = [calls(use("a", "Hold"))] * 4 + [text("done")] * 4
-    kit = SubagentKit(ScriptedModel(*replies), [safe("Hold", latch)], most=2)
-    running = [kit.start() for _ in range(4)]
-    await latch.until_inside(2)
-    assert kit.executor.running == 2
-    assert kit.notes.count("waits: 2 subagents run") == 2
-    latch.open()
-    outcomes = await asyncio.gather(*running)
-    assert latch.peak == 2
-    assert {outcome.reason for outcome in outcomes} == {TurnEndReason.DONE}
-    assert len({event.context_id for event in kit.inner(TurnStarted)}) == 4
-    await nothing_left_running()
-
-
-async def test_a_waiting_subagent_that_is_cancelled_leaves_the_line() -> None:
-    latch = Latch()
-    replies = [calls(use("a", "Hold")), text("done"), text("the third")]
-    kit = SubagentKit(ScriptedModel(*replies), [safe("Hold", latch)], most=1)
-    first = kit.start()
+    kit = SubagentKit(
+        ScriptedModel(calls(use("a", "Hold")), text("done")), [safe("Hold", latch)], most=2
+    )
+    running = kit.start()
     await latch.until_inside(1)
-    second = kit.start()
-    await until(lambda: "waits: 1 subagents run" in kit.notes)
-    second.cancel()
+    assert kit.executor.running == {SUB}
     latch.open()
-    await first
-    assert (await kit.run()).answer == "the third"
+    await running
+    assert kit.executor.running == set()
+    assert kit.executor.places.limit == 2
 
 
 class RecordedClock:
