@@ -96,6 +96,7 @@ class SubagentKit:
                 system_prompt=lambda kind, parallel: f"{kind.name} {parallel}",
                 emit=self.events.append,
                 on_usage=self._count,
+                parallel=lambda: True,
                 most=most,
                 time_limit=time_limit,
             )

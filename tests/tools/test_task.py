@@ -30,7 +30,13 @@ from midturn_core.model.messages import (
 from midturn_core.subagent.executor import SubagentTask
 from midturn_core.subagent.outcome import SubagentOutcome
 from midturn_core.subagent.types import SubagentTypes
-from midturn_core.tool import InvalidInputError, ToolContext, ToolResult
+from midturn_core.tool import (
+    ConcurrencyBehavior,
+    InterruptBehavior,
+    InvalidInputError,
+    ToolContext,
+    ToolResult,
+)
 from midturn_tools.edit import EditTool
 from midturn_tools.read import ReadTool
 from midturn_tools.task import TaskTool, told
@@ -91,6 +97,14 @@ def test_an_input_that_cannot_be_used_is_told_with_what_can(
     tool, _ = task_tool()
     with pytest.raises(InvalidInputError, match=re.escape(said)):
         tool.validate({**INPUT, **change})
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_the_tool_as_a_whole_is_sequential_and_ended_from_outside(together: bool) -> None:
+    """D25."""
+    tool = TaskTool(SubagentTypes(), Answers(OUTCOME), time_limit=1800.0, together=together)
+    assert tool.get_concurrency_behavior() is ConcurrencyBehavior.SEQUENTIAL
+    assert tool.get_interrupt_behavior() is InterruptBehavior.EXTERNALLY_TERMINATED
 
 
 def test_the_model_is_told_of_every_kind() -> None:

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from midturn_core.dispatch.config import ToolConcurrencyConfig
+from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher
 from midturn_core.errors import OfflineError
 from midturn_core.events import (
     AskRequested,
@@ -281,6 +283,32 @@ async def test_the_time_in_which_a_person_is_asked_does_not_count() -> None:
     skipped = ToolUseResult("b", "Look", Outcome.SKIPPED, "skipped: the user sent a message")
     watch.take(ToolResultReady("batch-1", 1, skipped))
     assert clock.course == ["pause", "pause", "resume", "resume"]
+
+
+@pytest.mark.parametrize(
+    ("config", "together"),
+    [(None, 1), (ToolConcurrencyConfig.on(4), 3), (ToolConcurrencyConfig.off(), 1)],
+    ids=["unset", "a dispatcher", "a dispatcher that is switched off"],
+)
+async def test_its_calls_run_one_after_another_unless_it_is_given_a_dispatcher(
+    config: ToolConcurrencyConfig | None, together: int
+) -> None:
+    """S1.10, S1.11."""
+    dispatcher = DefaultParallelToolDispatcher(config) if config is not None else None
+    latch = Latch()
+    uses = [use(name, "Hold") for name in ("a", "b", "c")]
+    kit = SubagentKit(ScriptedModel(calls(*uses), text("done")), [safe("Hold", latch)])
+    assert kit.executor.with_parallel_tool_dispatcher(dispatcher) is kit.executor
+    running = kit.start()
+    await latch.until_inside(together)
+    latch.open()
+    outcome = await running
+    assert latch.peak == together
+    assert len(outcome.calls) == 3
+    assert kit.model.requests[0].system == f"general {dispatcher is not None}"
+    if dispatcher is not None:
+        assert not dispatcher.closed
+        await dispatcher.close()
 
 
 async def test_it_counts_as_running_until_it_has_ended() -> None:
