@@ -54,7 +54,9 @@ def open_redis_repository(
     # Imported here: it costs start-up time, and it is an extra.
     try:
         from midturn_core.queue.redis_client import connect
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        if error.name != "redis":
+            raise
         raise QueueStoreError(
             "the Python package redis is not installed",
             where="Redis",

@@ -43,9 +43,9 @@ local function waiting(uuid)
   if redis.call('HEXISTS', claims, uuid) == 1 then return nil end
   return tag(uuid)
 end
-local function finish(token)
+local function finish(tokens)
   local moment = now()
-  redis.call('ZADD', done, moment, token)
+  for _, token in ipairs(tokens) do redis.call('ZADD', done, moment, token) end
   redis.call('ZREMRANGEBYSCORE', done, '-inf', moment - REMEMBER)
   redis.call('PEXPIRE', done, REMEMBER)
 end
@@ -166,7 +166,7 @@ return records(found)
 CONFIRM = (
     _COMMON
     + """
-local owner, gone = ARGV[1], {}
+local owner, gone, over = ARGV[1], {}, {}
 for index = 2, #ARGV do
   local uuid = ARGV[index]
   local found, claim = tag(uuid), claim_of(uuid)
@@ -175,12 +175,13 @@ for index = 2, #ARGV do
     redis.call('HDEL', tags, uuid)
     redis.call('HDEL', claims, uuid)
     redis.call('ZREM', tier(found.priority), uuid)
-    finish(found.arrival)
-    if claim then finish(claim.token) end
+    over[#over + 1] = found.arrival
+    if claim then over[#over + 1] = claim.token end
     gone[#gone + 1] = uuid
     gone[#gone + 1] = found.arrival
   end
 end
+finish(over)
 return gone
 """
 )
@@ -194,7 +195,7 @@ for index = 2, #ARGV do
   local claim = claim_of(ARGV[index])
   if claim and claim.owner == owner then
     redis.call('HDEL', claims, ARGV[index])
-    finish(claim.token)
+    finish({claim.token})
   end
 end
 return 1
@@ -206,7 +207,7 @@ ABANDON = (
     _COMMON
     + """
 local token, held = ARGV[1], redis.call('HGETALL', claims)
-finish(token)
+finish({token})
 for index = 1, #held, 2 do
   if string.find(held[index + 1], token, 1, true) then
     redis.call('HDEL', claims, held[index])
@@ -243,7 +244,7 @@ for _, uuid in ipairs(held) do
   local claim = claim_of(uuid)
   if claim.owner ~= me and (dead[claim.owner] or claim.deadline < moment) then
     redis.call('HDEL', claims, uuid)
-    finish(claim.token)
+    finish({claim.token})
     back[#back + 1] = uuid
   end
 end

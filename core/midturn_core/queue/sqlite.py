@@ -77,16 +77,14 @@ class SqliteMessageQueueRepository:
 
     def dequeue(self, predicate: Predicate) -> QueuedInput | None:
         with self._step():
-            found = next(selected(self._connection, predicate), None)
-            if found is None:
-                return None
-            self._delete([found])
-            return found.item
+            found = selected(self._connection, predicate, limit=1)
+            self._delete(found)
+            return found[0].item if found else None
 
     def peek(self, predicate: Predicate) -> QueuedInput | None:
         with self._look():
-            found = next(selected(self._connection, predicate), None)
-            return None if found is None else found.item
+            found = selected(self._connection, predicate, limit=1)
+            return found[0].item if found else None
 
     def list_by_max_priority(
         self, max_priority: QueuedInputPriority, predicate: Predicate
@@ -97,13 +95,13 @@ class SqliteMessageQueueRepository:
 
     def drain(self, predicate: Predicate) -> list[QueuedInput]:
         with self._step():
-            found = list(selected(self._connection, predicate))
+            found = selected(self._connection, predicate)
             self._delete(found)
             return [taken.item for taken in found]
 
     def claim(self, predicate: Predicate) -> list[QueuedInput]:
         with self._step():
-            found = list(selected(self._connection, predicate))
+            found = selected(self._connection, predicate)
             if found:
                 with file_errors(self._path):
                     self._owner.announce()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from midturn_core.queue.record import context_key, from_record, name_key, to_json
@@ -13,6 +13,13 @@ from midturn_core.queue.types import Predicate, QueuedInput, QueuedInputPriority
 GAP = 1 << 20
 """Between the positions of neighbours: room for twenty moves to the same place, then the tier is
 spaced anew."""
+
+_NO_LIMIT = -1
+
+_SELECT = (
+    "SELECT number, record FROM inputs WHERE owner IS NULL AND {}"
+    " ORDER BY priority, position, number LIMIT ?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +34,20 @@ def selected(
     connection: sqlite3.Connection,
     predicate: Predicate,
     max_priority: QueuedInputPriority = QueuedInputPriority.LATER,
-) -> Iterator[Taken]:
-    """The waiting inputs that match, in delivery order; to be used up within one step."""
+    limit: int = _NO_LIMIT,
+) -> list[Taken]:
+    """The waiting inputs that match, in delivery order.
+
+    All rows are read before a callable is asked, so that one that raises leaves no read open.
+    """
     if isinstance(predicate, QueueFilter):
         condition, values = _condition(predicate, max_priority)
-        for number, record in connection.execute(_SELECT.format(condition), values):
-            yield Taken(number, from_record(record))
-        return
-    for number, record in connection.execute(_SELECT.format("priority <= ?"), (max_priority,)):
-        item = from_record(record)
-        if predicate(item):
-            yield Taken(number, item)
-
-
-_SELECT = (
-    "SELECT number, record FROM inputs WHERE owner IS NULL AND {}"
-    " ORDER BY priority, position, number"
-)
+        rows = connection.execute(_SELECT.format(condition), [*values, limit]).fetchall()
+        return [Taken(number, from_record(record)) for number, record in rows]
+    rows = connection.execute(_SELECT.format("priority <= ?"), [max_priority, _NO_LIMIT]).fetchall()
+    inputs = (Taken(number, from_record(record)) for number, record in rows)
+    matches = (each for each in inputs if predicate(each.item))
+    return list(matches if limit == _NO_LIMIT else itertools.islice(matches, limit))
 
 
 def _condition(
