@@ -82,8 +82,11 @@ class WebConfig:
     allow_hosts: tuple[str, ...] = ()
     """Hosts (``name`` or ``name:port``) that may have private addresses (D45)."""
     ssrf_guard: bool = True
-    timeout: float = 30.0
-    """Seconds for one fetch, redirects included."""
+    timeout: float = 25.0
+    """Seconds for one fetch, redirects and waiting included; below the limit of a call, so that
+    its own sentence is what comes back."""
+    per_host: int = 4
+    """Pages of one host that are fetched at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,10 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
         "Hosts that WebFetch may reach although they have a private address.",
     ),
     ConfigKey("web", "ssrf_guard", Switch(), "Refuse private and local addresses."),
-    ConfigKey("web", "timeout", Seconds(), "Time limit of one fetch, redirects included."),
+    ConfigKey(
+        "web", "timeout", Seconds(), "Time limit of one fetch, redirects and waiting included."
+    ),
+    ConfigKey("web", "per_host", Whole(1, 10), "Pages of one host that are fetched at once."),
     ConfigKey("ui", "theme", Choice(("auto", "dark", "light")), "Colours."),
     ConfigKey("ui", "keys", Choice(("emacs", "vi")), "Editing keys of the input line."),
     ConfigKey("ui", "plain", Switch(), "Plain lines: no live region, no colours."),

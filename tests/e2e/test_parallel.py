@@ -23,7 +23,7 @@ def fetching(site: GatedSite, *arguments: str) -> Start:
     """A start that may fetch from this site without a question."""
     return Start(
         ["--allow", "WebFetch(domain:127.0.0.1)", *arguments],
-        config=f'[web]\nallow_hosts = ["{site.host}"]\n',
+        config=f'[web]\nallow_hosts = ["{site.host}"]\nper_host = 10\n',
     )
 
 

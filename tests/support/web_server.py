@@ -168,7 +168,7 @@ def tool_on(network: Network, config: WebConfig | None = None) -> WebFetchTool:
     """A WebFetch tool over a network of stand-ins."""
     config = config or WebConfig()
     guard = SsrfGuard(SsrfGuardConfig.of(config))
-    return WebFetchTool(config, HttpFetcher(guard, config.timeout, network).fetch)
+    return WebFetchTool(config, HttpFetcher(guard, network).fetch)
 
 
 @dataclass(frozen=True)

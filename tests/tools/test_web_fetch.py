@@ -352,7 +352,7 @@ async def test_a_dead_address_is_followed_by_the_next_checked_one(context: ToolC
 
 async def test_the_fetcher_itself_refuses_what_the_guard_refuses() -> None:
     names, network = Names({"a.example": [[PUBLIC]], "localhost": [[PUBLIC]]}), Detour({})
-    fetcher = HttpFetcher(SsrfGuard(), 30.0, Network(names, network))
+    fetcher = HttpFetcher(SsrfGuard(), Network(names, network))
     for url in ("http://127.0.0.1/", "http://a.example:22/", "http://localhost/"):
         with pytest.raises(AddressRefusedError):
             await fetcher.fetch(parse_web_address(url))

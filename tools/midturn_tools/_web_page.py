@@ -26,6 +26,10 @@ class Page:
     cut: bool = False
     """The body goes on beyond what was read."""
     may_be_kept: bool = True
+    retry_after: float | None = None
+    """Seconds after which the server wants to be asked again; None: it did not say."""
+    tries: int = 1
+    """How often it was asked for; this is the last answer."""
 
     @property
     def media_type(self) -> str:

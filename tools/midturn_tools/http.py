@@ -8,10 +8,10 @@ the name itself, behind the guard's back.
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import cast
 
 import httpcore
@@ -20,6 +20,7 @@ import httpx
 from midturn_core.version import VERSION
 from midturn_tools._body_decoder import ACCEPTED, BodyDecoder
 from midturn_tools._resolver import Resolve, resolve
+from midturn_tools._retry_after import retry_after_seconds
 from midturn_tools._web_address import (
     AddressRefusedError,
     WebAddress,
@@ -130,24 +131,19 @@ class HttpFetcher:
     so that nothing stays open after it and no two of them meet.
     """
 
-    def __init__(self, guard: SsrfGuard, timeout: float, network: Network | None = None) -> None:
+    def __init__(self, guard: SsrfGuard, network: Network | None = None) -> None:
         self._guard = guard
-        self._timeout = timeout
         self._network = network or Network()
 
     async def fetch(self, address: WebAddress) -> Answer:
-        """GET a page, within ``timeout`` seconds for everything together.
+        """GET a page. How long that may take is the caller's affair: cancelling it ends it.
 
         Raises:
             AddressRefusedError: the guard refused the address or the one of a redirect.
             FetchError: there was no usable answer.
         """
         try:
-            async with asyncio.timeout(self._timeout):
-                return await self._follow(address)
-        except TimeoutError:
-            seconds = f"{self._timeout:g} s"
-            raise FetchError(f"{address.host} did not deliver the page within {seconds}.") from None
+            return await self._follow(address)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise FetchError(_sentence(error, address)) from error
 
@@ -224,6 +220,11 @@ async def _read(response: httpx.Response, address: WebAddress) -> Page:
         body=b"",
         size=int(declared) if declared.isdecimal() else 0,
         may_be_kept="no-store" not in response.headers.get("cache-control", "").lower(),
+        retry_after=retry_after_seconds(
+            response.headers.get("retry-after", ""),
+            response.headers.get("date", ""),
+            datetime.now(UTC),
+        ),
     )
     if page.size and is_binary_type(page.media_type):
         return page

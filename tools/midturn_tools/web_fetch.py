@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
 
 from midturn_core.config import WebConfig
 from midturn_core.interrupt import CancelReason
@@ -21,6 +20,7 @@ from midturn_core.tool import (
     ToolResult,
 )
 from midturn_tools._input import check_input, flag, integer, text
+from midturn_tools._polite_fetch import Fetch, PoliteFetcher
 from midturn_tools._web_address import (
     MAX_URL,
     AddressRefusedError,
@@ -29,7 +29,7 @@ from midturn_tools._web_address import (
 )
 from midturn_tools._web_cache import KEEP_SECONDS, Found, WebCache
 from midturn_tools._web_markdown import to_markdown
-from midturn_tools._web_page import Answer, FetchError, Page, RedirectElsewhere
+from midturn_tools._web_page import FetchError, Page, RedirectElsewhere
 from midturn_tools._web_text import describe_binary, read_text
 from midturn_tools.url_guard import SsrfGuard, SsrfGuardConfig
 
@@ -74,8 +74,6 @@ _SCHEMA: JsonObject = {
     "additionalProperties": False,
 }
 
-Fetch: TypeAlias = Callable[[WebAddress], Awaitable[Answer]]
-
 
 @dataclass(frozen=True, slots=True)
 class _Request:
@@ -104,7 +102,9 @@ class WebFetchTool:
     names itself and bypass the guard. Certificates are checked against the authorities of
     httpx and of the system (SSL_CERT_FILE adds to them). One fetch takes at most
     ``[web] timeout`` seconds, reads at most 5 MB, and shows 40,000 characters at a time; good
-    answers are kept for 5 minutes, at most 32 MB together, for all contexts.
+    answers are kept for 5 minutes, at most 32 MB together, for all contexts. Of one host at most
+    ``[web] per_host`` pages are fetched at once; one that answers 429 or 503 is asked again when
+    it wants to be, if the time limit allows that.
 
     Raises:
         ValueError: an entry of ``allow_hosts`` is no host.
@@ -117,26 +117,29 @@ class WebFetchTool:
     def __init__(self, config: WebConfig, fetch: Fetch | None = None) -> None:
         """``fetch`` replaces the real network, for tests."""
         self._guard = SsrfGuard(SsrfGuardConfig.of(config))
-        self._timeout = config.timeout
+        self._config = config
         self._fetch = fetch
-        self._fetch_lock = threading.Lock()
+        self._polite: PoliteFetcher | None = None
+        self._polite_lock = threading.Lock()
         self._cache = WebCache()
 
     def get_concurrency_behavior(self) -> ConcurrencyBehavior:
         # The S1.26 checklist:
         # (a) no side effects: a GET without credentials, which is idempotent by contract;
-        # (b) shared mutable state: the cache with its fetches under way (locked, S1.55) and the
-        #     fetcher, made once under a lock; the rest is per call;
+        # (b) shared mutable state: the cache with its fetches under way (locked, S1.55), the
+        #     fetcher, made once under a lock, and its places per host, each on one loop; the rest
+        #     is per call;
         # (c) COOPERATIVE, see below;
         # (d) hooks: their own duty, WebFetch adds nothing to what they see;
-        # (e) no contention: calls for one address share one request, others do not meet.
+        # (e) no contention: calls for one address share one request, those for one host wait for
+        #     a place, others do not meet.
         return ConcurrencyBehavior.CONCURRENT_SAFE
 
     def get_interrupt_behavior(self) -> InterruptBehavior:
         return InterruptBehavior.COOPERATIVE
 
     def time_limit(self, tool_input: JsonObject) -> float | None:
-        return self._timeout + _TIME_LIMIT_MARGIN
+        return self._config.timeout + _TIME_LIMIT_MARGIN
 
     def validate(self, tool_input: JsonObject) -> None:
         check_input(tool_input, _SCHEMA)
@@ -176,24 +179,27 @@ class WebFetchTool:
             await asyncio.gather(work, stop, return_exceptions=True)
 
     async def _answer(self, request: _Request, context: ToolContext) -> ToolResult:
-        fetch = self._fetch
-        if fetch is None:
-            fetch = await context.run_blocking(self._make_fetcher)
+        polite = self._polite
+        if polite is None:
+            polite = await context.run_blocking(self._make_fetcher)
         try:
             found = await self._cache.get(
-                request.address.url, partial(fetch, request.address), fresh=request.fresh
+                request.address.url,
+                partial(polite.fetch, request.address, context.progress),
+                fresh=request.fresh,
             )
         except (AddressRefusedError, FetchError) as error:
             return ToolResult(error=str(error))
         return await context.run_blocking(partial(_result, request, found))
 
-    def _make_fetcher(self) -> Fetch:
+    def _make_fetcher(self) -> PoliteFetcher:
         from midturn_tools.http import HttpFetcher  # brings httpx: 0.1 s
 
-        with self._fetch_lock:
-            if self._fetch is None:
-                self._fetch = HttpFetcher(self._guard, self._timeout).fetch
-            return self._fetch
+        with self._polite_lock:
+            if self._polite is None:
+                fetch = self._fetch or HttpFetcher(self._guard).fetch
+                self._polite = PoliteFetcher(fetch, self._config.timeout, self._config.per_host)
+            return self._polite
 
 
 def _stopped(seconds: float, reason: CancelReason) -> ToolResult:
@@ -226,8 +232,16 @@ def _error_result(page: Page) -> ToolResult:
     status = f"{page.status} {page.reason}".strip()
     shown = _shown(page, raw=False)
     body = shown.text[:_ERROR_CHARACTERS].strip() if shown is not None else ""
-    error = f"{page.url} answered {status}." + (f" Its text:\n{body}" if body else "")
+    error = f"{page.url} answered {status}.{_asked_to_wait(page)}"
+    error += f" Its text:\n{body}" if body else ""
     return ToolResult(error=error, summary=status)
+
+
+def _asked_to_wait(page: Page) -> str:
+    tried = f" It was asked {page.tries} times." if page.tries > 1 else ""
+    if page.retry_after is None:
+        return tried
+    return f"{tried} It asks to wait {page.retry_after:g} s before the next try."
 
 
 def _shown(page: Page, raw: bool) -> _Shown | None:
