@@ -19,6 +19,7 @@ from midturn_cli.finished_results import FinishedResults
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.log_file import close_log, open_log
 from midturn_cli.render.theme import ThemeChoice
+from midturn_cli.session_status import cost_of, status_of
 from midturn_cli.shown_number import ShownNumber
 from midturn_cli.subagents import SessionSubagents
 from midturn_cli.ui_events import StatusChanged, StatusInfo, UiEvent
@@ -65,10 +66,6 @@ from midturn_core.read_files import ReadFiles
 from midturn_core.session.store import Resumed, SessionStore
 from midturn_core.tool import BlockingRunner, ToolContext, ToolRegistry
 from midturn_tools.standard import StandardTools, standard_tools
-
-DEMO_MODEL_NAME = "built-in script"
-CONTEXT_WINDOW = 200_000
-"""Tokens; what the percentage in the status row refers to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,37 +274,11 @@ class Engine:
         self.emit(StatusChanged(self.status()))
 
     def status(self) -> StatusInfo:
-        parallel, usage = self.parallel, self.agent.session_usage
-        tokens = self.agent.context_tokens
-        return StatusInfo(
-            model=DEMO_MODEL_NAME if self.launch.demo else self.model_settings.name,
-            demo=self.launch.demo,
-            mode=self.authorizer.mode.value,
-            parallel=parallel.enabled,
-            max_concurrency=parallel.max_concurrency,
-            per_batch_max=parallel.batch_slots,
-            context_percent=round(100 * tokens / CONTEXT_WINDOW) if tokens else None,
-            tokens=usage.context_tokens,
-            cost=self.cost_text(),
-            slots_in_use=self.dispatcher.slots_in_use,
-            slots_by_agent=tuple(
-                (context_id.agent, count)
-                for context_id, count in self.dispatcher.in_use_by_context.most_common()
-            ),
-        )
+        return status_of(self)
 
     def cost(self) -> float | None:
         """Money spent in this session; None without a price for the model."""
-        price = self.config.model.prices.get(self.model_settings.name)
-        if price is None or self.launch.demo:
-            return None
-        usage = self.agent.session_usage
-        return (
-            usage.input_tokens * price.input
-            + usage.output_tokens * price.output
-            + usage.cache_read_tokens * price.cache_read
-            + usage.cache_write_tokens * price.cache_write
-        ) / 1_000_000
+        return cost_of(self)
 
     def cost_text(self) -> str:
         cost = self.cost()

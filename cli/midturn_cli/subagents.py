@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from midturn_core import paths
-from midturn_core.model.messages import Usage
+from midturn_core.conversation import AssistantAdded
+from midturn_core.model.messages import ToolUse, Usage
 from midturn_core.prompt import build_system_prompt
 from midturn_core.subagent.definition_files import FOLDER, DefinedTypes, read_definitions
 from midturn_core.subagent.executor import DEFAULT_TIME_LIMIT, SubagentExecutor, SubagentParts
 from midturn_core.subagent.prompt import subagent_base
-from midturn_core.subagent.types import SubagentType, SubagentTypes
+from midturn_core.subagent.types import TASK_TOOL, SubagentType, SubagentTypes
 from midturn_tools.task import TaskTool
 
 if TYPE_CHECKING:
@@ -67,11 +68,22 @@ class SessionSubagents:
                 interceptors=engine.interceptors,
                 record_batch=engine.session.record_batch,
                 parallel=lambda: engine.parallel.enabled,
+                first_number=1 + self._started_before(),
                 most=engine.config.subagents.max,
             )
         )
         shared = engine.dispatcher if engine.config.subagents.parallel else None
         return executor.with_parallel_tool_dispatcher(shared)
+
+    def _started_before(self) -> int:
+        """At most so many subagents the session had before it was resumed."""
+        changes = self._engine.resumed.changes if self._engine.resumed else ()
+        return sum(
+            isinstance(block, ToolUse) and block.name == TASK_TOOL
+            for change in changes
+            if isinstance(change, AssistantAdded)
+            for block in change.blocks
+        )
 
     def _system_prompt(self, kind: SubagentType, parallel: bool) -> str:
         engine = self._engine

@@ -85,14 +85,17 @@ def test_its_answer_alone_reaches_the_main_agent(tmp_path: Path) -> None:
 def test_the_session_goes_on_after_it_as_if_it_had_been_one_call(tmp_path: Path) -> None:
     fruit(tmp_path)
     with MessagesServer(
-        Reply(task()), reads(), Reply(Says("b.txt")), Reply(Says("Found.")), Reply(Says("Yes."))
+        *(Reply(task()), reads(), Reply(Says("b.txt")), Reply(Says("Found."))),
+        *(Reply(task()), reads(), Reply(Says("b.txt again")), Reply(Says("Yes."))),
     ) as server:
         environ = midturn_environment(**server.environment())
         found = run_midturn("-p", "find it", environ=environ, cwd=tmp_path)
         again = run_midturn("-p", "-c", "are you sure?", environ=environ, cwd=tmp_path)
     assert (found.stdout, found.stderr, again.stdout) == (b"Found.\n", b"", b"Yes.\n")
     last = server.requests[-1]
-    assert [message["role"] for message in last.messages] == ["user", "assistant"] * 2 + ["user"]
+    assert [message["role"] for message in last.messages] == ["user", "assistant"] * 3 + ["user"]
+    ids = [str(server.requests[number].results[0]["tool_use_id"]) for number in (2, 6)]
+    assert [tool_use_id.split("-toolu")[0] for tool_use_id in ids] == ["sub-1", "sub-2"]
     assert server.violations == []
 
 
@@ -225,6 +228,33 @@ def test_a_kind_of_ones_own_is_used_and_a_broken_file_is_a_warning(tmp_path: Pat
         assert "You review plums." in json.dumps(begun.body["system"])
         live.enter("/agents")
         live.see(r"^ *reviewer +Read +as the session +50")
+
+
+def test_those_that_only_read_run_together_when_that_is_allowed(tmp_path: Path) -> None:
+    """D35: both are in the middle of their answers at the same time."""
+    one, other = Latch(), Latch()
+    start = Start(["--parallel"], config="[subagents]\nparallel = true\n")
+    with (
+        MessagesServer(
+            Reply(task(), task()),
+            Reply(Says("plum ", one)),
+            Reply(Says("plum ", other)),
+            Reply(Says("both say plum")),
+        ) as server,
+        live_midturn(server, tmp_path, start) as live,
+    ):
+        live.enter("ask two")
+        one.reached.wait()
+        other.reached.wait()
+        live.see(r"\[1/2\] Task: explore: find the plum.*\n.*\[2/2\] Task: explore")
+        other.open()
+        live.see(r"^✓ \[[12]/2\] Task: explore|^│ \[1/2\] Task: explore.* ✓")
+        one.open()
+        live.see("both say plum")
+        live.see_anywhere(r"Total: 2/2 succeeded in .* \(parallel")
+        last = server.requests[-1]
+        assert [result["content"] for result in last.results] == ["plum", "plum"]
+        assert server.violations == []
 
 
 def test_stream_json_wraps_what_it_does(tmp_path: Path) -> None:

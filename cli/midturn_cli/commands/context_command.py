@@ -8,7 +8,7 @@ from typing import assert_never
 
 from midturn_cli.commands.arguments import no_arguments
 from midturn_cli.commands.command import Command, Use
-from midturn_cli.engine import CONTEXT_WINDOW
+from midturn_cli.session_status import CONTEXT_WINDOW
 from midturn_core.model.messages import (
     ImageBlock,
     Message,

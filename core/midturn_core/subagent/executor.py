@@ -83,6 +83,8 @@ class SubagentParts:
     """Keeps the entries of the ledger with the session."""
     parallel: Callable[[], bool] = lambda: False
     """Whether parallel execution is on in the session now."""
+    first_number: int = 1
+    """Of the first subagent: a session that is resumed gives no context id twice (D14)."""
     most: int = 3
     """Subagents that run at once."""
     time_limit: float = DEFAULT_TIME_LIMIT
@@ -97,7 +99,7 @@ class SubagentExecutor:
 
     def __init__(self, parts: SubagentParts) -> None:
         self._parts = parts
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count(parts.first_number)
         self.places = Slots(parts.most)
         self._running: set[AgentRuntimeId] = set()
         self._dispatcher: ParallelToolDispatcher | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -309,6 +310,23 @@ async def test_its_calls_run_one_after_another_unless_it_is_given_a_dispatcher(
     if dispatcher is not None:
         assert not dispatcher.closed
         await dispatcher.close()
+
+
+async def test_many_subagents_one_after_another_leave_no_worker_behind() -> None:
+    """S1.49."""
+    before = set(threading.enumerate())
+    workers: set[str] = set()
+
+    async def look(tool_input: JsonObject, context: ToolContext) -> ToolResult:
+        workers.add(await context.run_blocking(lambda: threading.current_thread().name))
+        return ToolResult("seen")
+
+    replies = [calls(use("a", "Look")), text("done")] * 20
+    kit = SubagentKit(ScriptedModel(*replies), [safe("Look", look)])
+    for _ in range(20):
+        await kit.run()
+    assert workers == {"tool-io-worker"}
+    assert set(threading.enumerate()) <= before
 
 
 async def test_it_counts_as_running_until_it_has_ended() -> None:
