@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
-import inspect
 import threading
 import weakref
 
@@ -132,12 +131,6 @@ async def test_a_close_that_is_cut_short_ends_the_workers_too() -> None:
     assert new_workers(before) == []
     latch.open()
     assert outcomes(await batch) == ["succeeded"] * 2
-
-
-def test_close_waits_thirty_seconds_for_batches_on_their_way() -> None:
-    assert (
-        inspect.signature(DefaultParallelToolDispatcher.close).parameters["seconds"].default == 30
-    )
 
 
 async def test_close_lets_a_batch_on_its_way_finish() -> None:
