@@ -166,6 +166,12 @@ class PerCallConcurrency(Protocol):
         """Of one call, whose input need not be valid."""
         ...
 
+    def why_alone(self, tool_input: JsonObject) -> str:
+        """Why a call must run alone and what to change, as the end of a sentence that begins with
+        the call.
+        """
+        ...
+
 
 class ToolRegistry:
     """The tools of one agent by exact name, in the order they are offered to the model."""

@@ -206,7 +206,7 @@ def test_a_now_waits_for_it_and_esc_then_stops_it_alone(tmp_path: Path) -> None:
         assert "the user cancelled this call" in str(last.results[0]["content"])
 
 
-def test_a_kind_of_ones_own_is_used_and_a_broken_file_is_a_warning(tmp_path: Path) -> None:
+def test_a_type_of_ones_own_is_used_and_a_broken_file_is_a_warning(tmp_path: Path) -> None:
     folder = Path(os.environ["XDG_CONFIG_HOME"]) / "midturn" / "agents"
     folder.mkdir(parents=True)
     (folder / "reviewer.md").write_text(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from midturn_core.dispatch.config import ToolConcurrencyConfig
+from midturn_core.dispatch.gate import explain
 from midturn_core.dispatch.runner import ToolBatch
 from midturn_core.dispatch.slots import Slots
 from midturn_core.dispatch.types import BatchOutcome, SequentialCause
@@ -107,7 +108,7 @@ def test_the_tool_as_a_whole_is_sequential_and_ended_from_outside(together: bool
     assert tool.get_interrupt_behavior() is InterruptBehavior.EXTERNALLY_TERMINATED
 
 
-def test_the_model_is_told_of_every_kind() -> None:
+def test_the_model_is_told_of_every_type() -> None:
     tool, _ = task_tool()
     tool.validate(INPUT)
     for kind in SubagentTypes():
@@ -267,7 +268,7 @@ class Explorers:
 
     def __init__(
         self,
-        *kinds: str,
+        *types: str,
         most: int = 3,
         together: bool = True,
         reads: int = 1,
@@ -282,7 +283,7 @@ class Explorers:
         self.batch = ToolBatch(
             tuple(
                 ToolUse(f"task-{number}", "Task", {**INPUT, "subagent_type": kind})
-                for number, kind in enumerate(kinds, 1)
+                for number, kind in enumerate(types, 1)
             ),
             self.bench.registry,
             CONTEXT,
@@ -359,18 +360,29 @@ async def test_those_that_wait_for_a_place_get_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kinds", "together"),
-    [(("explore", "general"), True), (("explore", "explore"), False), (("explore", "no"), True)],
-    ids=["one may change something", "not allowed", "no such kind"],
+    ("types", "together", "why"),
+    [
+        (
+            ("explore", "general"),
+            True,
+            "Task (call 2) starts a subagent that may change something",
+        ),
+        (("explore", "explore"), False, "Task (call 1) runs alone, as subagents do: [subagents]"),
+        (("explore", "no"), True, "Task (call 2) starts a subagent that may change something"),
+    ],
+    ids=["one may change something", "not allowed", "no such type"],
 )
-async def test_otherwise_they_run_one_after_another(kinds: tuple[str, ...], together: bool) -> None:
-    explorers = Explorers(*kinds, together=together)
+async def test_otherwise_they_run_one_after_another(
+    types: tuple[str, ...], together: bool, why: str
+) -> None:
+    explorers = Explorers(*types, together=together)
     running = explorers.start()
     await explorers.latch.until_inside(1)
     explorers.latch.open()
     outcome = await running
     assert not outcome.report.verdict.parallel
     assert outcome.report.verdict.cause is SequentialCause.SEQUENTIAL_TOOL
+    assert why in explain(outcome.report.verdict)
     assert explorers.latch.peak == 1
 
 

@@ -31,7 +31,7 @@ Gives a task to a subagent: an agent of its own with an empty history, which wor
 is done and returns one message. It sees nothing of this conversation, so the prompt must hold \
 everything it needs, and say what to return. Worth it for work of many calls of which you need \
 only the outcome; to read a known file or to search once, do it yourself. The user does not see \
-the message: tell what matters of it. Kinds of subagents:
+the message: tell what matters of it. Types of subagents:
 """
 
 
@@ -47,7 +47,7 @@ class SubagentRunner(Protocol):
 
 
 class TaskTool:
-    """One at a time, since a subagent can do whatever its own tools can; those of a read-only kind
+    """One at a time, since a subagent can do whatever its own tools can; those of a read-only type
     may be let run together (D35).
 
     Checklist of S1.26 for these: (a) every tool they can have only reads; (b) what they share is
@@ -68,7 +68,7 @@ class TaskTool:
         together: bool = False,
     ) -> None:
         """``time_limit`` in seconds is the one that ``runner`` keeps; for what is said of it.
-        ``together`` lets calls with read-only kinds run beside each other.
+        ``together`` lets calls with read-only types run beside each other.
         """
         self._types = types
         self._runner = runner
@@ -90,6 +90,18 @@ class TaskTool:
         kind = self._types.get(text(tool_input, "subagent_type"))
         safe = self._together and kind is not None and kind.read_only
         return ConcurrencyBehavior.CONCURRENT_SAFE if safe else ConcurrencyBehavior.SEQUENTIAL
+
+    def why_alone(self, tool_input: JsonObject) -> str:
+        kind = self._types.get(text(tool_input, "subagent_type"))
+        if kind is not None and kind.read_only:
+            return (
+                "runs alone, as subagents do: [subagents] parallel = true lets those that only "
+                "read run together"
+            )
+        return (
+            "starts a subagent that may change something, so its batch keeps the order; ask for "
+            "what only reads in a request of its own"
+        )
 
     def get_interrupt_behavior(self) -> InterruptBehavior:
         return InterruptBehavior.EXTERNALLY_TERMINATED

@@ -1,4 +1,4 @@
-"""/agents: the kinds of subagents that the model can start."""
+"""/agents: the types of subagents that the model can start."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def agents(use: Use) -> None:
         )
         for kind in engine.subagents.types
     ]
-    header = ("kind", "tools", "model", "steps", "from", "what it does")
+    header = ("type", "tools", "model", "steps", "from", "what it does")
     folder = paths.config_folder(os.environ) / FOLDER
     running = len(engine.subagents.executor.running)
     now = f"{running} running now; " if running else ""
-    use.table("Subagents", header, rows, f"{now}your own kinds are *.md files in {folder}")
+    use.table("Subagents", header, rows, f"{now}your own types are *.md files in {folder}")
 
 
 def _tools(names: list[str], every: int) -> str:
     return "all but Task" if len(names) == every else ", ".join(names) or "none"
 
 
-AGENTS = Command("agents", "see the kinds of subagents", now=agents)
+AGENTS = Command("agents", "see the types of subagents", now=agents)

@@ -40,6 +40,7 @@ class _Obstacle:
     cause: SequentialCause
     call_index: int | None = None
     tool_name: str = ""
+    why: str = ""
 
 
 _PER_CALL = frozenset(
@@ -78,6 +79,7 @@ def judge(
         next_cause=None if config.enabled else obstacle.cause,
         call_index=obstacle.call_index,
         tool_name=obstacle.tool_name,
+        why=obstacle.why,
     )
 
 
@@ -130,7 +132,7 @@ def _first_obstacle(
     for index, use in enumerate(uses):
         cause = _obstacle_in(use, registry)
         if cause is not None:
-            return _Obstacle(cause, index, use.name)
+            return _Obstacle(cause, index, use.name, _why_alone(use, registry))
     return None
 
 
@@ -160,6 +162,11 @@ def _obstacle_in(use: ToolUse, registry: ToolRegistry) -> SequentialCause | None
     return _obstacle_of(tool)
 
 
+def _why_alone(use: ToolUse, registry: ToolRegistry) -> str:
+    tool = registry.get(use.name)
+    return tool.why_alone(use.input) if isinstance(tool, PerCallConcurrency) else ""
+
+
 def _obstacle_of(tool: Tool | None) -> SequentialCause | None:
     if tool is None:
         return SequentialCause.UNKNOWN_TOOL
@@ -183,6 +190,8 @@ def _because(cause: SequentialCause, verdict: GateVerdict) -> str:
                 "the model asked for one call only, and it takes two in one response; "
                 "ask for independent things in one request"
             )
+        case SequentialCause.SEQUENTIAL_TOOL if verdict.why:
+            return f"{call} {verdict.why}"
         case SequentialCause.SEQUENTIAL_TOOL:
             return (
                 f"{call} may change something, so its batch keeps the order; "

@@ -38,6 +38,8 @@ class GateVerdict:
     cause: SequentialCause | None = None
     call_index: int | None = None
     tool_name: str = ""
+    why: str = ""
+    """What the deciding tool itself says of its call, after the call's name."""
     would_pass: bool = False
     next_cause: SequentialCause | None = None
     segments: tuple[range, ...] = ()

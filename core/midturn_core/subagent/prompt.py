@@ -26,4 +26,4 @@ comes in a later response; never fill in a placeholder for a value you do not ha
 
 def subagent_base(kind: SubagentType) -> str:
     """The beginning of the system prompt; what the session is told of its folder follows."""
-    return f"{BASE}\n\nYour kind is {kind.name}. {kind.instructions}"
+    return f"{BASE}\n\nYou are of the type {kind.name}. {kind.instructions}"

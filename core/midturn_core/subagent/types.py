@@ -1,4 +1,4 @@
-"""``SubagentType``: what kinds of subagents there are, and which tools each of them has."""
+"""``SubagentType``: what types of subagents there are, and which tools each of them has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_MAX_STEPS = 50
 
 @dataclass(frozen=True, slots=True)
 class SubagentType:
-    """A kind of subagent.
+    """One type of subagents.
 
     Raises:
         ValueError: it is read-only and has a tool that is not.

@@ -1,4 +1,4 @@
-"""/agents: the kinds of subagents, and what is wrong in the user's files."""
+"""/agents: the types of subagents, and what is wrong in the user's files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rows(kit: SessionKit) -> dict[str, tuple[str, ...]]:
     return {row[0]: row[1:] for row in table.rows}
 
 
-async def test_it_lists_the_kinds_with_tools_model_limit_and_place(tmp_path: Path) -> None:
+async def test_it_lists_the_types_with_tools_model_limit_and_place(tmp_path: Path) -> None:
     file = define("reviewer.md", REVIEWER)
     async with open_session(make_launch(tmp_path)) as kit:
         kit.submit("/agents")
@@ -51,7 +51,7 @@ async def test_it_lists_the_kinds_with_tools_model_limit_and_place(tmp_path: Pat
     )
 
 
-async def test_a_broken_file_is_a_warning_at_the_start_and_its_kind_is_missing(
+async def test_a_broken_file_is_a_warning_at_the_start_and_its_type_is_missing(
     tmp_path: Path,
 ) -> None:
     file = define("reviewer.md", REVIEWER.replace("max_steps: 7", "max_steps: many"))
