@@ -191,11 +191,13 @@ class Engine:
 
     @cached_property
     def batches(self) -> ToolBatches:
+        permission = PermissionStage(self.authorizer, self.context_id)
         runner = ToolCallRunner(
             self.registry,
-            PermissionStage(self.authorizer, self.context_id),
+            permission,
             self._tool_context,
             self.interceptors,
+            permission.permits,
         )
         return ToolBatches(
             self.context_id,

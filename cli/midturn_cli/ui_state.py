@@ -25,6 +25,7 @@ from midturn_cli.render.clean import (
     one_line,
     reveal_line,
 )
+from midturn_cli.render.early_calls import EarlyCall, EarlyCalls
 from midturn_cli.render.event_blocks import (
     cleaned_ask,
     expanded_block,
@@ -77,7 +78,9 @@ from midturn_core.events import (
     ToolProgress,
     ToolResultReady,
     ToolUseAnnounced,
+    ToolUseEndedEarly,
     ToolUseStarted,
+    ToolUseStartedEarly,
     TurnEnded,
     TurnEndReason,
     TurnStarted,
@@ -91,7 +94,9 @@ from midturn_core.queue.types import QueuedInput
 
 _TurnEvent: TypeAlias = TurnStarted | StepStarted | InputsDelivered | TurnEnded
 _CallEvent: TypeAlias = (
-    BatchStarted
+    ToolUseStartedEarly
+    | ToolUseEndedEarly
+    | BatchStarted
     | ToolUseStarted
     | ToolPhaseChanged
     | ToolProgress
@@ -138,6 +143,7 @@ class UiState:
         self.busy = False
         """A turn of the main agent runs."""
         self._batches = OpenBatches()
+        self._early = EarlyCalls()
         self._message = OpenMessage(expand_tabs=expand_tabs)
         self._round_trips = RoundTrips()
         self._subagents_asking: set[str] = set()
@@ -166,6 +172,11 @@ class UiState:
         return self._batches.coming_title
 
     @property
+    def early_calls(self) -> tuple[EarlyCall, ...]:
+        """Calls of the message that is being written, which have started already."""
+        return self._early.calls
+
+    @property
     def asks_waiting(self) -> int:
         """Questions behind the one on screen."""
         shown = {ask.tool_use_id for ask in self.asks}
@@ -176,7 +187,8 @@ class UiState:
     def animated(self) -> bool:
         """Something on screen changes with time alone."""
         running = (c for c in self.calls if c.phase is CallPhase.RUNNING and c.result is None)
-        return self.activity is not None or bool(self.shell_lines) or any(running)
+        early = any(call.duration_ms is None for call in self.early_calls)
+        return self.activity is not None or bool(self.shell_lines) or early or any(running)
 
     def apply(self, event: UiEvent, now: float) -> list[Block]:
         """Take an event at a monotonic time; the blocks that became final by it."""
@@ -194,7 +206,9 @@ class UiState:
             ):
                 return self._quiet(event)
             case (
-                BatchStarted()
+                ToolUseStartedEarly()
+                | ToolUseEndedEarly()
+                | BatchStarted()
                 | ToolUseStarted()
                 | ToolPhaseChanged()
                 | ToolProgress()
@@ -203,6 +217,7 @@ class UiState:
             ):
                 return self._call(event, now)
             case MessageSuperseded():
+                self._early.forget()
                 return [*self._batches.abandon(), *self._message.apply(event, now)]
             case MessageEnded():
                 self._round_trips = self._round_trips.after(event)
@@ -228,6 +243,7 @@ class UiState:
                 self._echoed.clear()
                 return self._prompts(event.inputs, "")
             case StepStarted():
+                self._early.forget()
                 self._message.wait(now)
                 return []
             case InputsDelivered():
@@ -241,6 +257,7 @@ class UiState:
     def _end_turn(self, event: TurnEnded, now: float) -> list[Block]:
         blocks = [*self._message.end(now), *self._batches.abandon()]
         self._message.rest()
+        self._early.forget()
         self.busy = False
         self.asks = ()
         self._subagents_asking.clear()
@@ -263,15 +280,19 @@ class UiState:
 
     def _call(self, event: _CallEvent, now: float) -> list[Block]:
         match event:
+            case ToolUseStartedEarly() | ToolUseEndedEarly():
+                self._early.apply(event, now)
             case BatchStarted():
                 ended = self._message.end(now)
                 self._message.rest()
+                self._early.hand_over()
                 self._batches.begin(event)
                 return ended
             case ToolUseStarted():
                 self._batches.start(event, now)
             case ToolPhaseChanged():
-                self._batches.change_phase(event, now)
+                began = self._early.began(event.tool_use_id, now)
+                self._batches.change_phase(event, began)
             case ToolProgress():
                 self._batches.progress(event)
             case ToolResultReady():

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -38,10 +39,9 @@ from midturn_core.model.messages import (
     Outcome,
     StopReason,
     ToolUse,
-    ToolUseResult,
     Usage,
 )
-from midturn_core.model.reply import RESTART_PAUSES, Cut, Reply, ReplyReader
+from midturn_core.model.reply import RESTART_PAUSES, Cut, Reply, ReplyReader, UseListener
 from midturn_core.queue.reminder import SystemReminderFormatter
 from midturn_core.queue.types import QueuedInput
 
@@ -67,6 +67,16 @@ INTERRUPT_NOTE = "The user interrupted the turn here; what was running has been 
 
 class BatchRunner(Protocol):
     """Runs the tool uses of one message; exactly one result each, in call order."""
+
+    def listening(
+        self, step: int, is_taken: Callable[[str], bool]
+    ) -> AbstractAsyncContextManager[UseListener | None]:
+        """Around one message and its batch: the listener hears the tool uses while it streams,
+        and what it starts early and ``run`` does not take is over at the end (D24, D38).
+
+        ``is_taken`` says of a tool use id that the history will rename it.
+        """
+        ...
 
     async def run(
         self, uses: Sequence[ToolUse], step: int, signals: BatchSignals
@@ -182,10 +192,10 @@ class Agent:
                 return ended
             turn.step += 1
             self._emit(StepStarted(turn.step))
-            reply = await self._ask_model(turn)
-            if reply is None:
-                continue
-            ended = await self._after_reply(turn, reply)
+            listening = self._parts.batches.listening(turn.step, self._conversation.has_tool_use)
+            async with listening as listener:
+                reply = await self._ask_model(turn, listener)
+                ended = None if reply is None else await self._after_reply(turn, reply)
             if ended is not None:
                 return ended
 
@@ -193,25 +203,26 @@ class Agent:
         """What a message leads to; None: another step."""
         message = self._conversation.add_assistant(reply.blocks)
         uses = message.tool_uses if message else ()
+        if uses:
+            return await self._run_tools(turn, uses, reply)
         if turn.signal.tripped:
             # Also when the last word came in the same moment: a dying turn drains nothing (D36).
-            self._skip(uses, CancelReason.INTERRUPT)
             return self._interrupted()
         if reply.cut is Cut.NOW:
-            return self._deliver_after_cut(turn, uses)
-        if uses:
-            return await self._run_tools(turn, uses, reply.stop_reason)
+            return self._deliver_after_cut(turn)
         if reply.stop_reason is StopReason.REFUSAL:
             return TurnEndReason.REFUSED
         if message is None:
             self._emit(Notice(NoticeLevel.WARNING, "The model's answer was empty."))
         return self._would_stop(turn, reply.stop_reason)
 
-    async def _ask_model(self, turn: _Turn) -> Reply | None:
+    async def _ask_model(self, turn: _Turn, listener: UseListener | None) -> Reply | None:
         """One message; None when the history was compacted instead and the step starts over."""
         parts = self._parts
         try:
-            reply = await self._reader.read(parts.model, self._request(), turn.signal, turn.now)
+            reply = await self._reader.read(
+                parts.model, self._request(), turn.signal, turn.now, listener
+            )
             if reply.stop_reason is StopReason.CONTEXT_FULL and not reply.blocks:
                 raise ContextFullError("The conversation no longer fits into the model's window.")
         except ContextFullError:
@@ -234,10 +245,13 @@ class Agent:
         self.session_usage += spent
 
     async def _run_tools(
-        self, turn: _Turn, uses: Sequence[ToolUse], stop_reason: StopReason
+        self, turn: _Turn, uses: Sequence[ToolUse], reply: Reply
     ) -> TurnEndReason | None:
-        outcome = await self._run_batch(turn, uses)
-        notes = [CUT_NOTE] if stop_reason is StopReason.MAX_TOKENS else []
+        """The calls of a message that was cut go the same way: their batch is cut from its
+        beginning, so that each gets a true result (D1, D36).
+        """
+        outcome = await self._run_batch(turn, uses, reply.cut)
+        notes = [CUT_NOTE] if reply.stop_reason is StopReason.MAX_TOKENS else []
         stalled = self._count_stall(turn, outcome.report)
         if stalled == STALL_REMINDER:
             notes.append(STALL_NOTE)
@@ -248,7 +262,9 @@ class Agent:
         items = [] if ended else self._parts.delivery.at_step_boundary()
         texts = (*map(self._note, notes), *self._parts.delivery.as_reminders(items))
         self._conversation.add_results(outcome.results, texts)
-        self._delivered(turn, items, DeliveryPoint.STEP_BOUNDARY)
+        cut = reply.cut is Cut.NOW
+        point = DeliveryPoint.STREAM_CUT if cut else DeliveryPoint.STEP_BOUNDARY
+        self._delivered(turn, items, point)
         return ended
 
     def _limit_reached(self, turn: _Turn, stalled: int = 0) -> TurnEndReason | None:
@@ -257,9 +273,13 @@ class Agent:
             return TurnEndReason.STALLED
         return TurnEndReason.STEP_LIMIT if turn.step >= self._parts.max_steps else None
 
-    async def _run_batch(self, turn: _Turn, uses: Sequence[ToolUse]) -> BatchOutcome:
+    async def _run_batch(
+        self, turn: _Turn, uses: Sequence[ToolUse], cut: Cut | None
+    ) -> BatchOutcome:
         """A NOW input trips the batch's own signal, an interrupt the turn's (D36)."""
         signals = BatchSignals.under(turn.source)
+        if cut is Cut.NOW:
+            signals.batch.trip(CancelReason.USER_MESSAGE)
         hastening = asyncio.create_task(_trip_on_now(turn.now, signals.batch))
         try:
             return await self._parts.batches.run(uses, turn.step, signals)
@@ -269,15 +289,11 @@ class Agent:
             turn.usage += self._delegated
             self._delegated = Usage()
 
-    def _deliver_after_cut(self, turn: _Turn, uses: Sequence[ToolUse]) -> TurnEndReason | None:
+    def _deliver_after_cut(self, turn: _Turn) -> TurnEndReason | None:
         ended = self._limit_reached(turn)
         items = [] if ended else self._parts.delivery.at_step_boundary()
-        if uses:
-            results = _skipped(uses, CancelReason.USER_MESSAGE)
-            self._conversation.add_results(results, self._parts.delivery.as_reminders(items))
-        else:
-            self._conversation.add_user_text(*self._parts.delivery.as_prompts(items))
-            self._ensure_users_word("The user stopped your message here; go on.")
+        self._conversation.add_user_text(*self._parts.delivery.as_prompts(items))
+        self._ensure_users_word("The user stopped your message here; go on.")
         self._delivered(turn, items, DeliveryPoint.STREAM_CUT)
         return ended
 
@@ -294,14 +310,9 @@ class Agent:
         return None
 
     def _interrupted(self) -> TurnEndReason:
-        """Close what is open and tell the model; nothing is drained any more (D36)."""
-        self._skip(self._conversation.pending, CancelReason.INTERRUPT)
+        """Tell the model; nothing is drained any more (D36)."""
         self._conversation.add_user_text(self._note(INTERRUPT_NOTE))
         return TurnEndReason.INTERRUPTED
-
-    def _skip(self, uses: Sequence[ToolUse], reason: CancelReason) -> None:
-        if uses and self._conversation.pending:
-            self._conversation.add_results(_skipped(uses, reason))
 
     def _ensure_users_word(self, note: str) -> None:
         """A cut whose input was removed meanwhile leaves nothing to say; the model goes on."""
@@ -349,9 +360,3 @@ class Agent:
 async def _trip_on_now(now: NowWatch, signals: SignalSource) -> None:
     await now.wait()
     signals.trip(CancelReason.USER_MESSAGE)
-
-
-def _skipped(uses: Sequence[ToolUse], reason: CancelReason) -> list[ToolUseResult]:
-    return [
-        ToolUseResult(use.id, use.name, Outcome.SKIPPED, f"skipped: {reason.value}") for use in uses
-    ]

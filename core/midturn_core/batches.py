@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from midturn_core.dispatch.dispatcher import ParallelToolDispatcher
+from midturn_core.dispatch.early import EarlyBatch
 from midturn_core.dispatch.runner import BatchSignals, CallRunner, ToolBatch
 from midturn_core.dispatch.types import BatchOutcome
 from midturn_core.events import Emit
@@ -12,6 +15,45 @@ from midturn_core.ids import AgentRuntimeId
 from midturn_core.ledger import LedgerBatch, entry_of
 from midturn_core.model.messages import ToolUse
 from midturn_core.tool import ToolRegistry
+
+
+class StreamedUses:
+    """The tool uses of one message on their way to the dispatcher. A ``UseListener``.
+
+    ``begin`` opens a batch for a message that begins, or says that nothing starts early.
+    """
+
+    def __init__(
+        self, begin: Callable[[], EarlyBatch | None], is_taken: Callable[[str], bool]
+    ) -> None:
+        self._begin = begin
+        self._is_taken = is_taken
+        self._heard = False
+        self._batch: EarlyBatch | None = None
+        self._drops: list[asyncio.Task[None]] = []
+
+    def complete(self, use: ToolUse) -> None:
+        if not self._heard:
+            self._heard = True
+            self._batch = self._begin()
+        if self._batch is not None:
+            self._batch.hear(use, renamed=self._is_taken(use.id))
+
+    def superseded(self) -> None:
+        batch = self.take()
+        self._heard = False
+        if batch is not None:
+            self._drops.append(asyncio.create_task(batch.drop()))
+
+    def take(self) -> EarlyBatch | None:
+        """The batch that was begun, for whoever finishes it; None when there is none."""
+        batch, self._batch = self._batch, None
+        return batch
+
+    async def close(self) -> None:
+        """Drop what nobody took, and return when nothing runs any more of what was dropped."""
+        self.superseded()
+        await asyncio.gather(*self._drops)
 
 
 class ToolBatches:
@@ -37,18 +79,48 @@ class ToolBatches:
         self._emit = emit
         self._record = record
         self._open: tuple[ToolUse, ...] = ()
+        self._streamed: StreamedUses | None = None
         self.last: BatchOutcome | None = None
 
-    async def run(self, uses: Sequence[ToolUse], step: int, signals: BatchSignals) -> BatchOutcome:
-        batch = ToolBatch(tuple(uses), self._registry, self._context_id, step)
-        self._open = batch.uses
+    @contextlib.asynccontextmanager
+    async def listening(
+        self, step: int, is_taken: Callable[[str], bool]
+    ) -> AsyncGenerator[StreamedUses]:
+        """While a message is read and, with ``run``, answered. What it hears may start early
+        (D24); what ``run`` does not take is cut and joined at the end.
+        """
+        self._streamed = StreamedUses(lambda: self._begin(step), is_taken)
         try:
-            self.last = await self._dispatcher.dispatch(batch, self._runner, self._emit, signals)
+            yield self._streamed
+        finally:
+            streamed, self._streamed = self._streamed, None
+            await streamed.close()
+
+    async def run(self, uses: Sequence[ToolUse], step: int, signals: BatchSignals) -> BatchOutcome:
+        self._open = tuple(uses)
+        try:
+            batch, self.last = await self._run(uses, step, signals)
         finally:
             self._open = ()
         if self._record is not None:
             self._record(entry_of(batch, self.last))
         return self.last
+
+    async def _run(
+        self, uses: Sequence[ToolUse], step: int, signals: BatchSignals
+    ) -> tuple[ToolBatch, BatchOutcome]:
+        begun = self._streamed.take() if self._streamed is not None else None
+        if begun is not None:
+            outcome = await begun.finish(uses, signals)
+            return begun.batch, outcome
+        batch = self._batch(uses, step)
+        return batch, await self._dispatcher.dispatch(batch, self._runner, self._emit, signals)
+
+    def _begin(self, step: int) -> EarlyBatch | None:
+        return self._dispatcher.begin(self._batch((), step), self._runner, self._emit)
+
+    def _batch(self, uses: Sequence[ToolUse], step: int) -> ToolBatch:
+        return ToolBatch(tuple(uses), self._registry, self._context_id, step)
 
     def cancel_open_calls(self) -> bool:
         """Cut every call of the batch that has no result yet; False when there was none.

@@ -17,6 +17,7 @@ from midturn_core.interceptor import Deny, ToolInterceptors
 from midturn_core.interceptor_stage import InterceptorStage
 from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
 from midturn_core.permission.access import Access
+from midturn_core.read_files import StagedReads
 from midturn_core.tool import (
     BlockingRunner,
     InvalidInputError,
@@ -44,6 +45,9 @@ class PendingCall:
 Authorize: TypeAlias = Callable[[PendingCall], Awaitable[ToolUseResult | None]]
 """None permits the call; a result (see ``denied``) is its answer instead."""
 
+Permits: TypeAlias = Callable[[PendingCall], bool]
+"""Whether a call would be permitted now without a question."""
+
 ContextFactory: TypeAlias = Callable[[BatchCall, BlockingRunner], ToolContext]
 
 
@@ -61,10 +65,13 @@ class ToolCallRunner:
         authorize: Authorize,
         context_factory: ContextFactory,
         interceptors: ToolInterceptors | None = None,
+        permits: Permits | None = None,
     ) -> None:
+        """``permits`` None: no call starts early, every one waits for its message (D24)."""
         self._registry = registry
         self._authorize = authorize
         self._context_factory = context_factory
+        self._permits = permits
         self._interceptors = interceptors if interceptors is not None else ToolInterceptors()
 
     def title(self, tool_use: ToolUse) -> str:
@@ -72,6 +79,15 @@ class ToolCallRunner:
         if tool is None or self._refusal(tool_use) is not None:
             return ""
         return tool.describe(tool_use.input)
+
+    def may_start_early(self, call: BatchCall) -> bool:
+        """Never while there are interceptors: what they will say, and whether they ask, only
+        their run tells, and a call that is dropped must not have been seen by them.
+        """
+        tool = self._registry.get(call.tool_use.name)
+        if self._permits is None or self._interceptors.current or tool is None:
+            return False
+        return self._refusal(call.tool_use) is None and self._permits(self._pending(call, tool))
 
     async def prepare(self, call: BatchCall) -> PreparedCall | ToolUseResult:
         use = call.tool_use
@@ -90,6 +106,10 @@ class ToolCallRunner:
         context = replace(
             self._context_factory(prepared.call, run_blocking), accesses=prepared.accesses
         )
+        if prepared.call.when_kept is not None:
+            reads = StagedReads(context.read_files)
+            context = replace(context, read_files=reads.files)
+            prepared.call.when_kept(reads.keep)
         clock = asyncio.get_running_loop().time
         started = clock()
         result = await prepared.tool.run(prepared.tool_input, context)
@@ -120,10 +140,16 @@ class ToolCallRunner:
         self, call: BatchCall, tool: Tool, must_ask: str = ""
     ) -> PreparedCall | ToolUseResult:
         """Decide on the final input (D30)."""
-        tool_input = call.tool_use.input
-        accesses = tuple(tool.access(tool_input, self._context_factory(call, _no_slot_yet)))
-        answer = await self._authorize(PendingCall(call, tool, accesses, must_ask))
-        return answer if answer is not None else PreparedCall(call, tool, tool_input, accesses)
+        pending = self._pending(call, tool, must_ask)
+        answer = await self._authorize(pending)
+        if answer is not None:
+            return answer
+        return PreparedCall(call, tool, call.tool_use.input, pending.accesses)
+
+    def _pending(self, call: BatchCall, tool: Tool, must_ask: str = "") -> PendingCall:
+        context = self._context_factory(call, _no_slot_yet)
+        accesses = tuple(tool.access(call.tool_use.input, context))
+        return PendingCall(call, tool, accesses, must_ask)
 
     def _refusal(self, use: ToolUse, how: str = "") -> ToolUseResult | None:
         if use.input_error is not None:

@@ -99,6 +99,10 @@ class Conversation:
         """Whether a request can be sent: the last word is the user's."""
         return bool(self._messages) and isinstance(self._messages[-1], UserMessage)
 
+    def has_tool_use(self, tool_use_id: str) -> bool:
+        """Whether this id is taken: a new tool use that comes with it will get another."""
+        return tool_use_id in self._ids
+
     def __len__(self) -> int:
         return len(self._messages)
 

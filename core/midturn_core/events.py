@@ -110,6 +110,27 @@ class RetryWaiting:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolUseStartedEarly:
+    """A call runs although the message that asks for it is not complete (D24).
+
+    It is part of no batch yet: either ``BatchStarted`` follows and says everything about it, or
+    the message is superseded and it never happened. ``title`` as in ``ToolUseStarted``.
+    """
+
+    tool_use_id: str
+    name: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUseEndedEarly:
+    """A call that started early has its result, and its message is still not complete."""
+
+    tool_use_id: str
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class BatchStarted:
     batch_id: str
     step: int
@@ -258,6 +279,8 @@ Event: TypeAlias = (
     | MessageEnded
     | MessageSuperseded
     | RetryWaiting
+    | ToolUseStartedEarly
+    | ToolUseEndedEarly
     | BatchStarted
     | ToolUseStarted
     | ToolPhaseChanged

@@ -22,6 +22,8 @@ class CancelReason(Enum):
     FAIL_FAST = "fail_fast"
     TIMEOUT = "the time limit was reached"
     SHUTDOWN = "the program is closing"
+    SUPERSEDED = "the message that asked for it does not count"
+    """Its results are dropped: nobody but the tool hears of it (D38)."""
 
 
 class Signal:

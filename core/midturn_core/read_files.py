@@ -77,3 +77,30 @@ class ReadFiles:
     def snapshot(self) -> dict[Path, ReadStamp]:
         with self._lock:
             return dict(self._stamps)
+
+
+class StagedReads:
+    """What one call records of files, kept back until it is known that the call counts (D38).
+
+    ``files`` begins as the files of the context and is for this call alone.
+    """
+
+    def __init__(self, context: ReadFiles) -> None:
+        self._lock = threading.Lock()
+        self._context = context
+        self._waiting: list[tuple[Path, ReadStamp]] | None = []
+        self.files = ReadFiles(context.snapshot(), self._record)
+
+    def keep(self) -> None:
+        """The call counts: what it has recorded and what it will record is the context's."""
+        with self._lock:
+            waiting, self._waiting = self._waiting or [], None
+            for path, stamp in waiting:
+                self._context.record(path, stamp)
+
+    def _record(self, path: Path, stamp: ReadStamp) -> None:
+        with self._lock:
+            if self._waiting is not None:
+                self._waiting.append((path, stamp))
+                return
+        self._context.record(path, stamp)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ from midturn_core.conversation import Conversation
 from midturn_core.delivery import DeliveryRules, InputDelivery
 from midturn_core.dispatch.runner import BatchSignals
 from midturn_core.dispatch.types import BatchOutcome, BatchReport, CallReport, GateVerdict
-from midturn_core.events import Event
+from midturn_core.events import Emit, Event
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import InterruptCoordinator, SignalSource
 from midturn_core.model.messages import (
@@ -51,6 +52,11 @@ class ScriptedBatches:
         self.wait_fails = False
         """Whether ``Wait`` fails when it is released."""
         self.batches: list[tuple[ToolUse, ...]] = []
+
+    def listening(
+        self, step: int, is_taken: Callable[[str], bool]
+    ) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def run(self, uses: Sequence[ToolUse], step: int, signals: BatchSignals) -> BatchOutcome:
         self.batches.append(tuple(uses))
@@ -98,6 +104,8 @@ class AgentKit:
     rules: DeliveryRules = field(default_factory=DeliveryRules)
     max_steps: int = 100
     on_event: Callable[[Event], None] | None = None
+    make_batches: Callable[[Emit], BatchRunner] | None = None
+    """In place of the scripted ones."""
 
     def __post_init__(self) -> None:
         self.events: list[Event] = []
@@ -113,7 +121,7 @@ class AgentKit:
                 model_settings=ModelSettings("test-model", 1000),
                 system_prompt=lambda: "be good",
                 tool_definitions=lambda: (),
-                batches=self.batches,
+                batches=self.make_batches(self.emit) if self.make_batches else self.batches,
                 delivery=InputDelivery(self.queue, CONTEXT, reminders, self.rules, any_picture),
                 reminders=reminders,
                 emit=self.emit,

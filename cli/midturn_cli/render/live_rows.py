@@ -12,9 +12,10 @@ from midturn_cli.render.call_rows import detail_rows, live_call_row, live_title_
 from midturn_cli.render.cells import cell_width, cut
 from midturn_cli.render.clean import one_line
 from midturn_cli.render.diff_rows import fitting_diff_rows
+from midturn_cli.render.early_calls import EarlyCall
 from midturn_cli.render.open_message import Activity
 from midturn_cli.render.theme import Theme
-from midturn_cli.render.words import Waiting, elapsed, waits_until
+from midturn_cli.render.words import Waiting, duration, elapsed, waits_until
 from midturn_cli.ui_state import UiState
 from midturn_core.model.messages import DiffDetail
 from midturn_core.permission.ask import Ask
@@ -67,6 +68,7 @@ def tool_rows(state: UiState, theme: Theme, width: int, now: float) -> list[Text
     title = state.coming_title if calls else None
     rows = [live_title_row(title, theme, width)] if title else []
     rows += calls
+    rows += [_early_row(call, theme, width, now) for call in state.early_calls]
     for line in state.shell_lines:
         time = elapsed(now - line.started)
         command = cut(line.command, width - len(time) - 6)
@@ -74,6 +76,16 @@ def tool_rows(state: UiState, theme: Theme, width: int, now: float) -> list[Text
     if state.activity is not None:
         rows.append(_activity_row(state.activity, theme, width, now))
     return rows
+
+
+def _early_row(call: EarlyCall, theme: Theme, width: int, now: float) -> Text:
+    """A call of the message that is still being written (D24)."""
+    if call.duration_ms is None:
+        sign, how = spinner(now), f" · started early {elapsed(now - call.started)}"
+    else:
+        sign, how = "•", f" · ran early ({duration(call.duration_ms)})"
+    label = cut(call.label, max(width - cell_width(how) - 2, 8))
+    return Text.assemble((f"{sign} ", theme.accent), label, (how, theme.dim))
 
 
 def _activity_row(activity: Activity, theme: Theme, width: int, now: float) -> Text:

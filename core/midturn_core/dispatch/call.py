@@ -20,7 +20,14 @@ from midturn_core.dispatch.segments import SegmentLine
 from midturn_core.dispatch.slots import Permits, SlotHold
 from midturn_core.dispatch.supervision import RunTerms, StopRequests, Supervision
 from midturn_core.dispatch.types import CallReport
-from midturn_core.events import CallPhase, Emit, ToolPhaseChanged, ToolProgress, ToolResultReady
+from midturn_core.events import (
+    CallPhase,
+    Emit,
+    Event,
+    ToolPhaseChanged,
+    ToolProgress,
+    ToolResultReady,
+)
 from midturn_core.interrupt import CancelReason, SignalSource
 from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
 from midturn_core.tool import ConcurrencyBehavior
@@ -43,7 +50,8 @@ class BatchScope:
     clock: BatchClock
     line: SegmentLine
     """Passed before anything else."""
-    on_result: Callable[[ToolUseResult], None]
+    on_running: Callable[[CallExecution], None]
+    on_result: Callable[[CallExecution], None]
     on_abandoned: Callable[[asyncio.Task[object] | None], None]
 
 
@@ -54,13 +62,15 @@ class CallPlace:
     index: int
     use: ToolUse
     count: int
-    """Calls of the batch."""
+    """Calls of the batch that are known."""
     tiers: tuple[Permits, ...]
     """Taken right before the tool: the batch's permit, then the pool's slot (S1.15); or one of
     the places that the tool itself has."""
     pool: WorkerPool
     pooled: bool
     """Whether a slot of the dispatch pool is among them."""
+    early: bool = False
+    """It starts before its message is complete, and counts only once it is kept (D24)."""
 
 
 class CallExecution:
@@ -83,6 +93,9 @@ class CallExecution:
         self.result: ToolUseResult | None = None
         self._answer: ToolUseResult | None = None
         """What the tool left; its result, unless a stage after the slot changes it."""
+        self._discarded = False
+        self._kept = not place.early
+        self._when_kept: list[Callable[[], None]] = []
         self._signal = SignalSource()
         self._requests = StopRequests()
         self._phase: CallPhase | None = None
@@ -101,6 +114,21 @@ class CallExecution:
         """On the loop's thread only. Ignored once the call has its result."""
         self._requests.put(reason)
 
+    def keep(self) -> None:
+        """The message of a call that started early is complete: from now on the call counts."""
+        self._kept = True
+        while self._when_kept:
+            self._when_kept.pop(0)()
+
+    def discard(self) -> None:
+        """The call counts for nothing: it is cut, and nobody hears of it any more (D38)."""
+        self._discarded = True
+        self.request_stop(CancelReason.SUPERSEDED)
+
+    @property
+    def discarded(self) -> bool:
+        return self._discarded
+
     def report(self) -> CallReport:
         assert self.result is not None
         return CallReport(
@@ -113,6 +141,7 @@ class CallExecution:
             retried=self._retried,
             abandoned=self._abandoned,
             pooled=self._place.pooled,
+            early=self._place.early,
         )
 
     async def run(self) -> None:
@@ -133,7 +162,8 @@ class CallExecution:
         finally:
             slot.release()
             self.give_up()
-            self._scope.line.leave(self._index)
+            if not self._discarded:
+                self._scope.line.leave(self._index)
 
     def give_up(self) -> None:
         """End without waiting any longer; does nothing once the call has its result."""
@@ -150,10 +180,11 @@ class CallExecution:
         if self._index >= most:
             self._finish(results.over_batch_size(self._use, most))
             return None
-        await self._unless_stopped(self._scope.line.enter(self._index))
+        if not self._place.early:
+            await self._unless_stopped(self._scope.line.enter(self._index))
         if self._skip_if_stopped():
             return None
-        call = self._batch_call()
+        call = self.batch_call()
         prepared: PreparedCall | ToolUseResult | None = await self._unless_stopped(
             self._guarded(lambda: self._scope.runner.prepare(call))
         )
@@ -174,6 +205,7 @@ class CallExecution:
             self._limit = min(declared, self._limit) if self.safe else declared
         self._announce(CallPhase.RUNNING)
         self._started = asyncio.get_running_loop().time()
+        self._scope.on_running(self)
         result = await self._attempt(prepared)
         if self._may_retry(result):
             self._retried = True
@@ -298,7 +330,8 @@ class CallExecution:
         assert self._started is not None
         return asyncio.get_running_loop().time() - self._started
 
-    def _batch_call(self) -> BatchCall:
+    def batch_call(self) -> BatchCall:
+        """The call as its runner gets it."""
         batch = self._scope.batch
         return BatchCall(
             tool_use=self._use,
@@ -309,7 +342,14 @@ class CallExecution:
             signal=self._signal,
             announce=self._announce,
             progress=self._progress_from_any_thread(),
+            when_kept=self._run_when_kept if self._place.early else None,
         )
+
+    def _run_when_kept(self, function: Callable[[], None]) -> None:
+        if self._kept:
+            function()
+        else:
+            self._when_kept.append(function)
 
     def _announce(self, phase: CallPhase) -> None:
         if self.result is not None or phase is self._phase:
@@ -318,7 +358,7 @@ class CallExecution:
         self._pause_clock(
             phase is CallPhase.ASKING or (phase is CallPhase.RUNNING and not self.safe)
         )
-        self._scope.emit(ToolPhaseChanged(self._use.id, phase))
+        self._emit(ToolPhaseChanged(self._use.id, phase))
 
     def _pause_clock(self, pause: bool) -> None:
         if pause and not self._paused_clock:
@@ -332,7 +372,7 @@ class CallExecution:
 
         def emit(note: str) -> None:
             if self.result is None:
-                self._scope.emit(ToolProgress(self._use.id, note))
+                self._emit(ToolProgress(self._use.id, note))
 
         def progress(note: str) -> None:
             # An abandoned worker may speak after the loop has closed.
@@ -356,5 +396,10 @@ class CallExecution:
             duration_ms=duration,
             retried=self._retried,
         )
-        self._scope.emit(ToolResultReady(self._scope.batch.batch_id, self._index, self.result))
-        self._scope.on_result(self.result)
+        self._emit(ToolResultReady(self._scope.batch.batch_id, self._index, self.result))
+        if not self._discarded:
+            self._scope.on_result(self)
+
+    def _emit(self, event: Event) -> None:
+        if not self._discarded:
+            self._scope.emit(event)

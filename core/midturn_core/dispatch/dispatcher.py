@@ -12,6 +12,7 @@ from typing import Protocol
 
 from midturn_core.dispatch.batch import BatchExecution, BatchResources
 from midturn_core.dispatch.config import ToolConcurrencyConfig
+from midturn_core.dispatch.early import EarlyBatch
 from midturn_core.dispatch.fair_slots import FairSlots
 from midturn_core.dispatch.gate import judge
 from midturn_core.dispatch.pool import WorkerPool
@@ -38,6 +39,12 @@ class ParallelToolDispatcher(Protocol):
     ) -> BatchOutcome:
         """Run a batch. Returns when nothing of it runs any more, except calls that were abandoned
         after their limit (D28). Cancelling it cuts the batch, joins it and raises again.
+        """
+        ...
+
+    def begin(self, batch: ToolBatch, runner: CallRunner, emit: Emit) -> EarlyBatch | None:
+        """Open the batch of a message that still streams, so far without uses (D24); None when
+        nothing starts early and ``dispatch`` runs it once it is complete.
         """
         ...
 
@@ -118,23 +125,19 @@ class DefaultParallelToolDispatcher:
 
     def judge(self, batch: ToolBatch) -> GateVerdict:
         """How this batch would run now."""
-        uses = batch.uses[: self._config.max_calls]
-        return judge(uses, batch.registry, self._config, self._closed)
+        return self._judge(batch, self._config)
 
     async def dispatch(
         self, batch: ToolBatch, runner: CallRunner, emit: Emit, signals: BatchSignals
     ) -> BatchOutcome:
         """See ``ParallelToolDispatcher.dispatch``."""
-        verdict = self.judge(batch)
-        resources = self._lend(batch.context_id)
-        execution = BatchExecution(batch, runner, emit, verdict, resources)
-        self._running.add(execution)
-        try:
-            return await execution.execute(signals)
-        finally:
-            self._running.discard(execution)
-            self._abandoned += execution.abandoned
-            self._end_idle_workers()
+        return await self._complete(self._open(batch, runner, emit), batch, signals)
+
+    def begin(self, batch: ToolBatch, runner: CallRunner, emit: Emit) -> EarlyBatch | None:
+        """See ``ParallelToolDispatcher.begin``."""
+        if self._closed or not self._config.starts_early:
+            return None
+        return EarlyBatch(self._open(batch, runner, emit), self._complete, self._let_go)
 
     def cancel_call(self, tool_use_id: str) -> bool:
         """See ``ParallelToolDispatcher.cancel_call``."""
@@ -164,6 +167,27 @@ class DefaultParallelToolDispatcher:
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
+
+    def _open(self, batch: ToolBatch, runner: CallRunner, emit: Emit) -> BatchExecution:
+        execution = BatchExecution(batch, runner, emit, self._lend(batch.context_id))
+        self._running.add(execution)
+        return execution
+
+    async def _complete(
+        self, execution: BatchExecution, batch: ToolBatch, signals: BatchSignals
+    ) -> BatchOutcome:
+        try:
+            return await execution.execute(batch, self._judge(batch, execution.config), signals)
+        finally:
+            self._let_go(execution)
+
+    def _judge(self, batch: ToolBatch, config: ToolConcurrencyConfig) -> GateVerdict:
+        return judge(batch.uses[: config.max_calls], batch.registry, config, self._closed)
+
+    def _let_go(self, execution: BatchExecution) -> None:
+        self._running.discard(execution)
+        self._abandoned += execution.abandoned
+        self._end_idle_workers()
 
     def _lend(self, context_id: AgentRuntimeId) -> BatchResources:
         return BatchResources(
@@ -201,7 +225,7 @@ class DefaultParallelToolDispatcher:
         if self._closed and not self._running:
             # A batch that came after the close had its own I/O worker.
             self._end_workers()
-        in_use = any(execution.verdict.parallel for execution in self._running)
+        in_use = any(execution.uses_pool for execution in self._running)
         if self._pool is not None and not self._config.enabled and not in_use:
             self._pool.stop()
             self._pool = None

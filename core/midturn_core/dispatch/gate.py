@@ -4,10 +4,9 @@ Pure. The model's intent (several calls in one response) is never enough: every 
 must declare itself safe, and one doubtful call makes the whole batch sequential, the safe ones
 included: a read before an edit and a read after it are not the same read (S1.52). With
 ``mixed = "segments"`` such a batch keeps its order too, but neighbouring safe calls share their
-place in it (D23). Tools that can
-only be stopped from outside stay out even when declared safe, unless each call has a terminator of
-its own (``PerCallConcurrency``, S1.53), and so do tools of MCP servers, whose claims nobody has
-reviewed (S1.54).
+place in it (D23). Tools that can only be stopped from outside stay out even when declared safe,
+unless each call has a terminator of its own (``PerCallConcurrency``, S1.53), and so do tools of MCP
+servers, whose claims nobody has reviewed (S1.54).
 """
 
 from __future__ import annotations
@@ -103,6 +102,11 @@ def may_run_together(tool: Tool) -> bool:
     return _obstacle_of(tool) is None
 
 
+def is_safe(use: ToolUse, registry: ToolRegistry) -> bool:
+    """Whether this call may run beside its neighbours, as far as its tool is concerned."""
+    return _obstacle_in(use, registry) is None
+
+
 def shares_workers(use: ToolUse, registry: ToolRegistry, verdict: GateVerdict) -> bool:
     """Whether this call runs on the dispatch pool and holds its slot while it runs.
 
@@ -142,16 +146,12 @@ def _neighbours(
     if obstacle is None:
         return (range(len(uses)),)
     if obstacle.cause in _PER_CALL:
-        return split([_is_safe(use, registry) for use in uses])
+        return split([is_safe(use, registry) for use in uses])
     return one_by_one(len(uses))
 
 
 def _some_together(segments: Sequence[range]) -> bool:
     return any(len(segment) > 1 for segment in segments)
-
-
-def _is_safe(use: ToolUse, registry: ToolRegistry) -> bool:
-    return _obstacle_in(use, registry) is None
 
 
 def _obstacle_in(use: ToolUse, registry: ToolRegistry) -> SequentialCause | None:

@@ -51,7 +51,12 @@ def react(reason: CancelReason, safe: bool, interrupt: InterruptBehavior) -> Rea
         case CancelReason.USER_MESSAGE | CancelReason.FAIL_FAST:
             asks = safe and interrupt is InterruptBehavior.COOPERATIVE
             return Reaction.ASK if asks else Reaction.CONTINUE
-        case CancelReason.INTERRUPT | CancelReason.CALL_CANCELLED | CancelReason.SHUTDOWN:
+        case (
+            CancelReason.INTERRUPT
+            | CancelReason.CALL_CANCELLED
+            | CancelReason.SHUTDOWN
+            | CancelReason.SUPERSEDED
+        ):
             return _end(interrupt)
         case CancelReason.TIMEOUT:
             return Reaction.CANCEL

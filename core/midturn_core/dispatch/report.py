@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import replace
 
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.types import BatchReport, CallReport, GateVerdict
@@ -62,6 +63,16 @@ def time_one_by_one(model_time: float, durations: Sequence[float]) -> float:
 def time_together(model_time: float, durations: Sequence[float]) -> float:
     """T_par = 2M + max(t_i): one response asks for all, one answers (S4.2)."""
     return 2 * model_time + max(durations, default=0.0)
+
+
+def overlap_ms(calls: Sequence[CallReport], complete: float) -> float:
+    """Time in which at least one tool ran before ``complete``, when the message was whole (D24)."""
+    early = [
+        replace(call, ended=min(call.ended, complete))
+        for call in calls
+        if call.started is not None and call.started < complete and call.ended is not None
+    ]
+    return _wall_ms(early)
 
 
 def _wall_ms(ran: Sequence[CallReport]) -> float:

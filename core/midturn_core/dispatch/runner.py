@@ -52,12 +52,16 @@ class BatchCall:
     index: int
     """0-based place in the batch."""
     count: int
+    """Calls of the batch; of one that starts early, those that are known by then."""
     signal: Signal
     """Trips when this call should stop; it may trip before the call has started."""
     announce: Callable[[CallPhase], None]
     """Say that the call is ASKING (a person's time does not count, D22) or WAITING again."""
     progress: Callable[[str], None]
     """Emit a ``ToolProgress``; safe on any thread, ignored once the call has its result."""
+    when_kept: Callable[[Callable[[], None]], None] | None = None
+    """Set for a call that starts before its message is complete (D24): runs a function as soon as
+    the message counts, or never. What outlives the call must not change before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,12 @@ class CallRunner(Protocol):
 
     def title(self, tool_use: ToolUse) -> str:
         """The argument that matters, on one line; empty when the input is not valid."""
+        ...
+
+    def may_start_early(self, call: BatchCall) -> bool:
+        """Whether the input is valid and the call permitted without a question, as things stand
+        now (D24). Never asks; ``prepare`` still comes before the tool.
+        """
         ...
 
     async def prepare(self, call: BatchCall) -> PreparedCall | ToolUseResult | None:

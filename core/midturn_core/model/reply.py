@@ -68,6 +68,18 @@ class NowSource(Protocol):
     def wait(self) -> Awaitable[None]: ...
 
 
+class UseListener(Protocol):
+    """Hears the tool uses of a message while it streams (D24)."""
+
+    def complete(self, use: ToolUse) -> None:
+        """A tool use is complete; the message may still change its mind about it (D37)."""
+        ...
+
+    def superseded(self) -> None:
+        """The message failed: what was heard of it does not count, it may come again (D38)."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """One message of the model: its complete blocks, and how it ended."""
@@ -81,7 +93,8 @@ class Reply:
 class _Draft:
     """A message while it streams."""
 
-    def __init__(self) -> None:
+    def __init__(self, listener: UseListener | None) -> None:
+        self._listener = listener
         self.blocks: list[AssistantBlock] = []
         self.open_text: list[str] = []
         self.began = False
@@ -93,6 +106,17 @@ class _Draft:
     @property
     def age_ms(self) -> float:
         return max(time.monotonic() - self.asked_at, 0.0) * 1000
+
+    def add(self, block: AssistantBlock) -> None:
+        if isinstance(block, TextBlock):
+            self.open_text.clear()
+        self.blocks.append(block)
+        if isinstance(block, ToolUse) and self._listener is not None:
+            self._listener.complete(block)
+
+    def supersede(self) -> None:
+        if self._listener is not None:
+            self._listener.superseded()
 
     def reply(self, cut: Cut | None) -> Reply:
         blocks = list(self.blocks)
@@ -125,19 +149,25 @@ class ReplyReader:
         return spent
 
     async def read(
-        self, model: ModelClient, request: ModelRequest, signal: Signal, now: NowSource
+        self,
+        model: ModelClient,
+        request: ModelRequest,
+        signal: Signal,
+        now: NowSource,
+        listener: UseListener | None = None,
     ) -> Reply:
-        """One message, complete or cut.
+        """One message, complete or cut; ``listener`` hears its tool uses as they come.
 
         Raises:
             ModelError: the request failed for good.
         """
         for attempt in range(len(self._pauses) + 1):
-            draft = tried = _Draft()
+            draft = tried = _Draft(listener)
             consuming = self._consume(model, request, draft)
             try:
                 cut = await _first_of(consuming, signal, now)
             except ModelError as error:
+                draft.supersede()
                 if draft.began:
                     self._emit(MessageSuperseded(str(error)))
                 if not (draft.began and error.retryable) or attempt == len(self._pauses):
@@ -145,7 +175,7 @@ class ReplyReader:
                 cut = await self._pause(attempt, error, signal, now)
                 if cut is None:
                     continue
-                draft = _Draft()
+                draft = _Draft(listener)
             finally:
                 self._spent += tried.usage
             reply = draft.reply(cut)
@@ -181,9 +211,7 @@ class ReplyReader:
             case ToolUseStarting(tool_use_id, name):
                 self._emit(ToolUseAnnounced(tool_use_id, name))
             case BlockFinished(block):
-                if isinstance(block, TextBlock):
-                    draft.open_text.clear()
-                draft.blocks.append(block)
+                draft.add(block)
             case MessageFinished():
                 draft.finished = event
                 draft.usage = event.usage

@@ -55,6 +55,10 @@ class PermissionStage:
             case Withdrawn(reason):
                 return results.skipped(use, reason)
 
+    def permits(self, pending: PendingCall) -> bool:
+        """Whether the call would be permitted now, without a question."""
+        return self._authorizer.decide(self._request(pending)).verdict is Verdict.ALLOW
+
     def _request(self, pending: PendingCall) -> PermissionRequest:
         call, use = pending.call, pending.call.tool_use
         described = pending.tool.describe(use.input)

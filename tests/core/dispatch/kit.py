@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from midturn_core.call_runner import Authorize, PendingCall, ToolCallRunner
+from midturn_core.call_runner import Authorize, PendingCall, Permits, ToolCallRunner
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher
 from midturn_core.dispatch.reaction import StopLimits
@@ -110,6 +110,10 @@ async def allow(pending: PendingCall) -> ToolUseResult | None:
     return None
 
 
+def permit(pending: PendingCall) -> bool:
+    return True
+
+
 class Latch:
     """A tool body that counts who is inside and lets nobody out before ``open``."""
 
@@ -157,6 +161,7 @@ class Bench:
         limits: StopLimits | None = None,
         authorize: Authorize = allow,
         interceptors: ToolInterceptors | None = None,
+        permits: Permits = permit,
     ) -> None:
         self.dispatcher = DefaultParallelToolDispatcher(
             config if config is not None else ToolConcurrencyConfig.on(8), limits
@@ -166,7 +171,7 @@ class Bench:
         self.signals = BatchSignals.under(self.turn)
         self.events: list[Event] = []
         self.runner: CallRunner = ToolCallRunner(
-            self.registry, authorize, self._context, interceptors
+            self.registry, authorize, self._context, interceptors, permits
         )
         self.reads = ReadFiles()
         self._emitted = asyncio.Event()

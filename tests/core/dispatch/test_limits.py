@@ -132,7 +132,8 @@ async def test_abandoned_workers_do_not_block_later_batches() -> None:
         return ToolResult(await context.run_blocking(lambda: "worked"))
 
     for enabled in (True, False):
-        config = ToolConcurrencyConfig(enabled, max_concurrency=2, timeout_per_call=0.05)
+        # Long enough for both workers to begin on a busy machine.
+        config = ToolConcurrencyConfig(enabled, max_concurrency=2, timeout_per_call=0.4)
         bench = Bench(reader("Hang", hang), reader("Read", work), config=config, limits=QUICK)
         outcome = await bench.run("Hang", "Hang")
         assert outcomes(outcome) == ["timed out"] * 2

@@ -174,6 +174,9 @@ class BrokenRunner:
     def title(self, tool_use: ToolUse) -> str:
         raise ValueError("no title")
 
+    def may_start_early(self, call: BatchCall) -> bool:
+        raise ValueError("nothing is known")
+
     async def prepare(self, call: BatchCall) -> PreparedCall | ToolUseResult | None:
         name = call.tool_use.id
         if name == "call-0":
