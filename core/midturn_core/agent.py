@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from midturn_core.compaction import Compactor
-from midturn_core.conversation import Conversation
+from midturn_core.conversation import Conversation, FreshId
 from midturn_core.delivery import InputDelivery, NowWatch
 from midturn_core.dispatch.runner import BatchSignals
 from midturn_core.dispatch.types import BatchOutcome, BatchReport
@@ -69,12 +69,12 @@ class BatchRunner(Protocol):
     """Runs the tool uses of one message; exactly one result each, in call order."""
 
     def listening(
-        self, step: int, is_taken: Callable[[str], bool]
+        self, step: int, fresh_id: FreshId
     ) -> AbstractAsyncContextManager[UseListener | None]:
         """Around one message and its batch: the listener hears the tool uses while it streams,
         and what it starts early and ``run`` does not take is over at the end (D24, D38).
 
-        ``is_taken`` says of a tool use id that the history will rename it.
+        ``fresh_id`` gives the id under which the history will know a tool use.
         """
         ...
 
@@ -192,7 +192,7 @@ class Agent:
                 return ended
             turn.step += 1
             self._emit(StepStarted(turn.step))
-            listening = self._parts.batches.listening(turn.step, self._conversation.has_tool_use)
+            listening = self._parts.batches.listening(turn.step, self._conversation.fresh_id)
             async with listening as listener:
                 reply = await self._ask_model(turn, listener)
                 ended = None if reply is None else await self._after_reply(turn, reply)

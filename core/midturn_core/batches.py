@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
 
+from midturn_core.conversation import FreshId
 from midturn_core.dispatch.dispatcher import ParallelToolDispatcher
 from midturn_core.dispatch.early import EarlyBatch
 from midturn_core.dispatch.runner import BatchSignals, CallRunner, ToolBatch
@@ -23,25 +25,25 @@ class StreamedUses:
     ``begin`` opens a batch for a message that begins, or says that nothing starts early.
     """
 
-    def __init__(
-        self, begin: Callable[[], EarlyBatch | None], is_taken: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, begin: Callable[[], EarlyBatch | None], fresh_id: FreshId) -> None:
         self._begin = begin
-        self._is_taken = is_taken
-        self._heard = False
+        self._fresh_id = fresh_id
+        self._heard: set[str] = set()
+        """Their ids in the history."""
         self._batch: EarlyBatch | None = None
         self._drops: list[asyncio.Task[None]] = []
 
     def complete(self, use: ToolUse) -> None:
         if not self._heard:
-            self._heard = True
             self._batch = self._begin()
+        own = replace(use, id=self._fresh_id(use.id, self._heard))
+        self._heard.add(own.id)
         if self._batch is not None:
-            self._batch.hear(use, renamed=self._is_taken(use.id))
+            self._batch.hear(own)
 
     def superseded(self) -> None:
         batch = self.take()
-        self._heard = False
+        self._heard.clear()
         if batch is not None:
             self._drops.append(asyncio.create_task(batch.drop()))
 
@@ -83,13 +85,11 @@ class ToolBatches:
         self.last: BatchOutcome | None = None
 
     @contextlib.asynccontextmanager
-    async def listening(
-        self, step: int, is_taken: Callable[[str], bool]
-    ) -> AsyncGenerator[StreamedUses]:
+    async def listening(self, step: int, fresh_id: FreshId) -> AsyncGenerator[StreamedUses]:
         """While a message is read and, with ``run``, answered. What it hears may start early
         (D24); what ``run`` does not take is cut and joined at the end.
         """
-        self._streamed = StreamedUses(lambda: self._begin(step), is_taken)
+        self._streamed = StreamedUses(lambda: self._begin(step), fresh_id)
         try:
             yield self._streamed
         finally:

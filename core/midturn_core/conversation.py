@@ -9,7 +9,7 @@ session log stores exactly them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
@@ -64,6 +64,9 @@ class Cleared:
 
 ConversationChange: TypeAlias = UserTextAdded | AssistantAdded | ResultsAdded | Compacted | Cleared
 
+FreshId: TypeAlias = Callable[[str, Collection[str]], str]
+"""``Conversation.fresh_id``."""
+
 
 class Conversation:
     """The messages between a user, a model and its tools.
@@ -99,9 +102,17 @@ class Conversation:
         """Whether a request can be sent: the last word is the user's."""
         return bool(self._messages) and isinstance(self._messages[-1], UserMessage)
 
-    def has_tool_use(self, tool_use_id: str) -> bool:
-        """Whether this id is taken: a new tool use that comes with it will get another."""
-        return tool_use_id in self._ids
+    def fresh_id(self, tool_use_id: str, before: Collection[str] = ()) -> str:
+        """The id that ``add_assistant`` gives a tool use; ``before`` are those it gives to others
+        of the same message. The service refuses an id that occurs twice; some gateways count from
+        1 in every message.
+        """
+        own_id = f"{self._id_prefix}{tool_use_id}"
+        name, count = own_id, 1
+        while name in self._ids or name in before:
+            count += 1
+            name = f"{own_id}-{count}"
+        return name
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -213,18 +224,12 @@ class Conversation:
             self._messages.append(UserMessage(blocks))
 
     def _with_fresh_ids(self, blocks: Iterable[AssistantBlock]) -> tuple[AssistantBlock, ...]:
-        """The service refuses a tool use id that occurs twice; some gateways count from 1."""
-        taken = set(self._ids)
+        given: set[str] = set()
         result: list[AssistantBlock] = []
         for block in blocks:
             if isinstance(block, ToolUse):
-                own_id = f"{self._id_prefix}{block.id}"
-                name, count = own_id, 1
-                while name in taken:
-                    count += 1
-                    name = f"{own_id}-{count}"
-                taken.add(name)
-                block = replace(block, id=name)
+                block = replace(block, id=self.fresh_id(block.id, given))
+                given.add(block.id)
             result.append(block)
         return tuple(result)
 

@@ -185,13 +185,16 @@ async def test_a_call_that_alone_is_dropped_leaves_no_batch() -> None:
     assert latch.inside == []
 
 
-async def test_an_id_that_an_earlier_step_used_starts_with_its_message() -> None:
+async def test_ids_that_come_again_are_known_early_by_the_id_they_have_in_the_history() -> None:
     bench = Bench(safe("Grep"), config=EARLY)
-    model = ScriptedModel(calls(use("1", "Grep")), calls(use("1", "Grep")), text("done"))
-    kit = agent_over(bench, model)
+    again = calls(use("1", "Grep"), use("1", "Grep"), use("2", "Grep"))
+    kit = agent_over(bench, ScriptedModel(again, again, text("done")))
     await run(kit)
-    assert len(kit.of(ToolUseStartedEarly)) == 1
-    assert [event.result.tool_use_id for event in kit.of(ToolResultReady)] == ["1", "1-2"]
+    early = [event.tool_use_id for event in kit.of(ToolUseStartedEarly)]
+    assert early == ["1", "1-2", "2", "1-3", "1-4", "2-2"]
+    started = [event.tool_use.id for event in kit.of(ToolUseStarted)]
+    assert started == early
+    assert sorted(event.result.tool_use_id for event in kit.of(ToolResultReady)) == sorted(early)
 
 
 async def test_cancelling_the_turn_leaves_no_early_call_running() -> None:

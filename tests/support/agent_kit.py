@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from midturn_core.agent import Agent, AgentParts, BatchRunner, ModelSettings
-from midturn_core.conversation import Conversation
+from midturn_core.conversation import Conversation, FreshId
 from midturn_core.delivery import DeliveryRules, InputDelivery
 from midturn_core.dispatch.runner import BatchSignals
 from midturn_core.dispatch.types import BatchOutcome, BatchReport, CallReport, GateVerdict
@@ -53,9 +53,7 @@ class ScriptedBatches:
         """Whether ``Wait`` fails when it is released."""
         self.batches: list[tuple[ToolUse, ...]] = []
 
-    def listening(
-        self, step: int, is_taken: Callable[[str], bool]
-    ) -> AbstractAsyncContextManager[None]:
+    def listening(self, step: int, fresh_id: FreshId) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
     async def run(self, uses: Sequence[ToolUse], step: int, signals: BatchSignals) -> BatchOutcome:

@@ -28,7 +28,6 @@ class EarlyBatch:
         self._execution = execution
         self._complete = complete
         self._let_go = let_go
-        self._heard: set[str] = set()
         self._count = 0
         self._barred = False
 
@@ -37,20 +36,17 @@ class EarlyBatch:
         """With its uses once ``finish`` was called."""
         return self._execution.batch
 
-    def hear(self, use: ToolUse, *, renamed: bool) -> None:
+    def hear(self, use: ToolUse) -> None:
         """The next tool use of the message is complete; it starts now if it may.
 
-        ``renamed`` says that the history already has its id, so that it will get another one.
+        It comes with the id that it will have in the history.
         """
         index = self._count
         self._count += 1
-        repeated = use.id in self._heard
-        self._heard.add(use.id)
         registry = self._execution.batch.registry
         self._barred = self._barred or not is_safe(use, registry)
-        within = index < self._execution.config.max_calls
         tool = registry.get(use.name)
-        if self._barred or renamed or repeated or not within or tool is None:
+        if self._barred or index >= self._execution.config.max_calls or tool is None:
             return
         if may_run_together(tool):
             # Others, such as subagents, are safe beside it, but do not start for a mere promise.

@@ -169,7 +169,11 @@ class SubagentExecutor:
         registry = ToolRegistry(kind.tools_among(parts.tools()))
         stage = PermissionStage(parts.authorizer, context_id, kind.name)
         runner = ToolCallRunner(
-            registry, stage, self._context_factory(context_id), parts.interceptors
+            registry,
+            stage,
+            self._context_factory(context_id),
+            parts.interceptors,
+            stage.permits,
         )
         together = self._dispatcher is not None
         return Agent(

@@ -60,7 +60,7 @@ def begin(bench: Bench) -> EarlyBatch:
 def hear(early: EarlyBatch, *names: str) -> tuple[ToolUse, ...]:
     uses = uses_of(*names)
     for use in uses:
-        early.hear(use, renamed=False)
+        early.hear(use)
     return uses
 
 
@@ -128,8 +128,8 @@ async def test_safe_calls_start_when_they_are_heard_until_one_is_not_safe() -> N
 async def test_behind_an_unsafe_or_unknown_call_nothing_starts_early(first: ToolUse) -> None:
     bench = Bench(safe("Grep"), writer("Edit"), shell("Bash"), config=STREAMING)
     early = begin(bench)
-    early.hear(first, renamed=False)
-    early.hear(ToolUse("y", "Grep"), renamed=False)
+    early.hear(first)
+    early.hear(ToolUse("y", "Grep"))
     outcome = await finish(bench, early, first, ToolUse("y", "Grep"))
     assert started_early(bench) == []
     assert outcome.report.overlap_ms == 0
@@ -147,7 +147,7 @@ async def test_a_call_that_may_need_a_question_or_is_not_valid_waits_for_its_mes
     wrong = ToolUse("call-2", "Grep", {"bad": 1})
     uses = (ToolUse("call-0", "Grep"), broken, wrong, ToolUse("call-3", "Grep"))
     for use in uses:
-        early.hear(use, renamed=False)
+        early.hear(use)
     await latch.until_inside(1)
     assert latch.entered == ["call-3"]
     latch.open()
@@ -189,21 +189,6 @@ async def test_no_more_calls_start_early_than_a_batch_may_have() -> None:
     outcome = await finish(bench, early, *uses)
     assert latch.entered == ids(2)
     assert "at most 2 calls" in contents(outcome)[2]
-
-
-async def test_a_call_whose_id_will_be_changed_waits_for_its_message() -> None:
-    latch = Latch()
-    bench = Bench(safe("Grep", latch), config=STREAMING)
-    early = begin(bench)
-    early.hear(ToolUse("1", "Grep"), renamed=True)
-    early.hear(ToolUse("2", "Grep"), renamed=False)
-    early.hear(ToolUse("2", "Grep"), renamed=False)
-    await latch.until_inside(1)
-    latch.open()
-    final = (ToolUse("1-2", "Grep"), ToolUse("2", "Grep"), ToolUse("2-2", "Grep"))
-    outcome = await finish(bench, early, *final)
-    assert result_ids(outcome) == ["1-2", "2", "2-2"]
-    assert [call.early for call in outcome.report.calls] == [False, True, False]
 
 
 async def test_early_calls_keep_to_both_tiers() -> None:

@@ -20,6 +20,7 @@ from midturn_core.events import (
     TextDelta,
     ToolPhaseChanged,
     ToolResultReady,
+    ToolUseStartedEarly,
     TurnEndReason,
 )
 from midturn_core.ids import AgentRuntimeId
@@ -114,6 +115,26 @@ async def test_what_it_spends_is_told_also_when_it_fails() -> None:
     outcome = await kit.run()
     assert (outcome.reason, outcome.error) == (TurnEndReason.FAILED, "No connection.")
     assert kit.spent == outcome.usage == USAGE
+    await nothing_left_running()
+
+
+async def test_with_a_dispatcher_its_calls_may_start_early_under_their_ids_in_the_history() -> None:
+    config = ToolConcurrencyConfig(enabled=True, mixed="segments", start="streaming")
+    dispatcher = DefaultParallelToolDispatcher(config)
+    latch, rest = Latch(), asyncio.Event()
+    *message, end = calls(use("call_1", "Look"))
+    model = ScriptedModel([*message, rest, end], text("done"))
+    kit = SubagentKit(model, [safe("Look", latch)])
+    kit.executor.with_parallel_tool_dispatcher(dispatcher)
+    running = kit.start()
+    await latch.until_inside(1)
+    [early] = kit.inner(ToolUseStartedEarly)
+    assert early.tool_use_id == "sub-1-call_1"
+    latch.open()
+    rest.set()
+    await running
+    assert latch.entered == ["sub-1-call_1"]
+    await dispatcher.close()
     await nothing_left_running()
 
 
