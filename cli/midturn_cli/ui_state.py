@@ -36,6 +36,7 @@ from midturn_cli.render.event_blocks import (
 )
 from midturn_cli.render.open_batches import OpenBatches
 from midturn_cli.render.open_message import Activity, OpenMessage
+from midturn_cli.render.open_subagents import OpenSubagents
 from midturn_cli.render.words import delivered, receipt
 from midturn_cli.ui_events import (
     AnswerReplayed,
@@ -87,7 +88,6 @@ from midturn_core.events import (
     UsageChanged,
 )
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.model.messages import ToolUseResult
 from midturn_core.permission.ask import Ask
 from midturn_core.queue.manager import behind_command
 from midturn_core.queue.types import QueuedInput
@@ -146,8 +146,7 @@ class UiState:
         self._early = EarlyCalls()
         self._message = OpenMessage(expand_tabs=expand_tabs)
         self._round_trips = RoundTrips()
-        self._subagents_asking: set[str] = set()
-        """Their calls that wait for a person, on screen or behind another question."""
+        self._subagents = OpenSubagents()
         self._waited: set[str] = set()
         self._echoed: set[str] = set()
 
@@ -171,6 +170,10 @@ class UiState:
         """The title of the oldest panel of which no row is final yet."""
         return self._batches.coming_title
 
+    def nested_calls(self, tool_use_id: str) -> tuple[LiveCall, ...]:
+        """What runs at the same time inside a ``Task`` call."""
+        return self._subagents.nested(tool_use_id)
+
     @property
     def early_calls(self) -> tuple[EarlyCall, ...]:
         """Calls of the message that is being written, which have started already."""
@@ -181,7 +184,7 @@ class UiState:
         """Questions behind the one on screen."""
         shown = {ask.tool_use_id for ask in self.asks}
         asking = {call.id for call in self.calls if call.phase is CallPhase.ASKING}
-        return max(len(self.asks) - 1, 0) + len((asking | self._subagents_asking) - shown)
+        return max(len(self.asks) - 1, 0) + len((asking | self._subagents.asking) - shown)
 
     @property
     def animated(self) -> bool:
@@ -200,7 +203,7 @@ class UiState:
             case Notice():
                 return [NoticeBlock(event.level, readable(event.text))]
             case SubagentEvent():
-                return self._subagent(event)
+                return self._subagents.apply(event, now)
             case (
                 QueueChanged() | StatusChanged() | UsageChanged() | ClipboardText() | ThemeChanged()
             ):
@@ -260,7 +263,7 @@ class UiState:
         self._early.forget()
         self.busy = False
         self.asks = ()
-        self._subagents_asking.clear()
+        self._subagents.clear()
         self._waited &= {item.uuid for item in self.queue}
         if event.reason is not TurnEndReason.DONE or event.error:
             blocks.append(turn_end_block(event))
@@ -315,22 +318,6 @@ class UiState:
         if self._batches.answered(event.ask.tool_use_id, text):
             return []
         return [RemarkBlock(f"{reveal_line(event.ask.title)}: {text}")]
-
-    def _subagent(self, event: SubagentEvent) -> list[Block]:
-        """Its calls and words are in the row of its ``Task`` call; what it must tell is shown."""
-        match event.event:
-            case Notice(level, text):
-                return [NoticeBlock(level, f"{event.context_id.agent}: {readable(text)}")]
-            case ToolPhaseChanged(tool_use_id, CallPhase.ASKING):
-                self._subagents_asking.add(tool_use_id)
-            case (
-                ToolPhaseChanged(tool_use_id)
-                | ToolResultReady(result=ToolUseResult(tool_use_id=tool_use_id))
-            ):
-                self._subagents_asking.discard(tool_use_id)
-            case _:
-                pass
-        return []
 
     def _quiet(self, event: _QuietEvent) -> list[Block]:
         match event:

@@ -8,6 +8,7 @@ import pytest
 
 from midturn_cli.render.blocks import NoticeBlock
 from midturn_cli.render.event_blocks import expanded_block
+from midturn_cli.render.presenter import ScreenPresenter
 from midturn_cli.stream_json import event_to_json
 from midturn_cli.ui_events import ResultExpanded
 from midturn_cli.ui_state import UiState
@@ -23,6 +24,7 @@ from midturn_core.events import (
     TextDelta,
     ToolPhaseChanged,
     ToolResultReady,
+    ToolUseStarted,
     TurnEnded,
     TurnEndReason,
     TurnStarted,
@@ -31,6 +33,7 @@ from midturn_core.events import (
 from midturn_core.model.messages import (
     Outcome,
     StopReason,
+    ToolUse,
     ToolUseResult,
     TranscriptDetail,
     Usage,
@@ -77,13 +80,45 @@ def test_what_it_must_tell_is_shown_with_its_name() -> None:
 def test_its_calls_that_wait_for_a_person_are_counted_behind_the_question_on_screen() -> None:
     state = UiState()
     first = replace(ask("git push"), context_id=SUB, tool_use_id="sub-1-first")
-    for tool_use_id in (first.tool_use_id, "sub-1-other"):
+    for index, tool_use_id in enumerate((first.tool_use_id, "sub-1-other")):
+        state.apply(wrapped(started(tool_use_id, index)), 0.0)
         state.apply(wrapped(ToolPhaseChanged(tool_use_id, CallPhase.ASKING)), 0.0)
     state.apply(AskRequested(first), 0.0)
     assert state.asks_waiting == 1
     result = ToolUseResult("sub-1-other", "Bash", Outcome.SKIPPED, "skipped")
     state.apply(wrapped(ToolResultReady("batch-2", 1, result)), 0.0)
     assert state.asks_waiting == 0
+
+
+def started(tool_use_id: str, index: int = 0, name: str = "Read") -> ToolUseStarted:
+    return ToolUseStarted("batch-2", index, 3, ToolUse(tool_use_id, name, {}), f"{tool_use_id}.txt")
+
+
+def test_calls_of_it_that_run_at_the_same_time_are_nested_under_its_row() -> None:
+    presenter = ScreenPresenter(color_system=None, clock=lambda: 0.0)
+
+    def live() -> list[str]:
+        return presenter.live(80, 20, 0.0).tools.splitlines()
+
+    begin: list[Event] = [
+        batch_started(1),
+        ToolUseStarted("batch-1", 0, 1, ToolUse("task-1", "Task", {}), "explore: look"),
+        ToolPhaseChanged("task-1", CallPhase.RUNNING),
+        *(wrapped(started(name, index)) for index, name in enumerate("abc")),
+        wrapped(ToolPhaseChanged("a", CallPhase.RUNNING)),
+    ]
+    for event in begin:
+        presenter.apply(event)
+    assert len(live()) == 1
+    presenter.apply(wrapped(ToolPhaseChanged("c", CallPhase.RUNNING)))
+    assert [row.strip() for row in live()] == [
+        "⠋ [Task: explore: look] 0.0s",
+        "└ ⠋ [Read: a.txt] 0.0s",
+        "└ ⠋ [Read: c.txt] 0.0s",
+    ]
+    result = ToolUseResult("a", "Read", Outcome.SUCCEEDED, "plum")
+    presenter.apply(wrapped(ToolResultReady("batch-2", 0, result)))
+    assert len(live()) == 1
 
 
 @pytest.mark.parametrize(

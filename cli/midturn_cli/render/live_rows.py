@@ -8,6 +8,7 @@ from rich.text import Text
 
 from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.render.block_rows import Look, wrap_hard_lines
+from midturn_cli.render.blocks import LiveCall
 from midturn_cli.render.call_rows import detail_rows, live_call_row, live_title_row, spinner
 from midturn_cli.render.cells import cell_width, cut
 from midturn_cli.render.clean import one_line
@@ -25,7 +26,10 @@ MAX_TAIL_ROWS = 10
 MAX_TOOL_ROWS = 8
 MAX_QUEUE_ROWS = 3
 MAX_KEY_ROWS = 3
+MAX_NESTED_ROWS = 3
 ASK_RULE = "│ "
+NESTED = "  └ "
+"""Before the row of a call that a subagent runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,11 @@ def tool_rows(state: UiState, theme: Theme, width: int, now: float) -> list[Text
     The call that the question below is about is shown there.
     """
     asked = state.asks[0].tool_use_id if state.asks else ""
-    calls = [live_call_row(call, theme, width, now) for call in state.calls if call.id != asked]
+    calls: list[Text] = []
+    for call in state.calls:
+        if call.id != asked:
+            calls.append(live_call_row(call, theme, width, now))
+            calls += _nested_rows(state.nested_calls(call.id), theme, width, now)
     title = state.coming_title if calls else None
     rows = [live_title_row(title, theme, width)] if title else []
     rows += calls
@@ -86,6 +94,13 @@ def _early_row(call: EarlyCall, theme: Theme, width: int, now: float) -> Text:
         sign, how = "•", f" · ran early ({duration(call.duration_ms)})"
     label = cut(call.label, max(width - cell_width(how) - 2, 8))
     return Text.assemble((f"{sign} ", theme.accent), label, (how, theme.dim))
+
+
+def _nested_rows(calls: tuple[LiveCall, ...], theme: Theme, width: int, now: float) -> list[Text]:
+    """What a subagent runs at the same time, under the row of its call; the newest if many."""
+    shown = calls[-MAX_NESTED_ROWS:]
+    rows = [live_call_row(call, theme, width - len(NESTED), now) for call in shown]
+    return [Text.assemble((NESTED, theme.panel), row) for row in rows]
 
 
 def _activity_row(activity: Activity, theme: Theme, width: int, now: float) -> Text:
