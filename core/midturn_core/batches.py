@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 
 from midturn_core.conversation import FreshId
-from midturn_core.dispatch.dispatcher import ParallelToolDispatcher
+from midturn_core.dispatch.config import ToolConcurrencyConfig
+from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher, ParallelToolDispatcher
 from midturn_core.dispatch.early import EarlyBatch
 from midturn_core.dispatch.runner import BatchSignals, CallRunner, ToolBatch
 from midturn_core.dispatch.types import BatchOutcome
@@ -68,14 +69,20 @@ class ToolBatches:
         self,
         context_id: AgentRuntimeId,
         registry: ToolRegistry,
-        dispatcher: ParallelToolDispatcher,
+        dispatcher: ParallelToolDispatcher | ToolConcurrencyConfig,
         runner: CallRunner,
         emit: Emit,
         record: Callable[[LedgerBatch], None] | None = None,
     ) -> None:
-        """``record`` gets the ledger's entry of each batch, before its results are in the history."""
+        """``dispatcher`` is ready and stays its owner's (S1.9), or it is a configuration, for which
+        one is made that ``close`` ends (S1.8).
+
+        ``record`` gets the ledger's entry of each batch, before its results are in the history."""
         self._context_id = context_id
         self._registry = registry
+        self._own: DefaultParallelToolDispatcher | None = None
+        if isinstance(dispatcher, ToolConcurrencyConfig):
+            dispatcher = self._own = DefaultParallelToolDispatcher(dispatcher)
         self._dispatcher = dispatcher
         self._runner = runner
         self._emit = emit
@@ -121,6 +128,11 @@ class ToolBatches:
 
     def _batch(self, uses: Sequence[ToolUse], step: int) -> ToolBatch:
         return ToolBatch(tuple(uses), self._registry, self._context_id, step)
+
+    async def close(self) -> None:
+        """End the dispatcher that was made for these batches; may be called again (S1.48, S1.49)."""
+        if self._own is not None:
+            await self._own.close()
 
     def cancel_open_calls(self) -> bool:
         """Cut every call of the batch that has no result yet; False when there was none.

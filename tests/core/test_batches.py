@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 from midturn_core.batches import ToolBatches
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher
-from midturn_core.model.messages import ToolUseResult, UserMessage
+from midturn_core.model.messages import JsonObject, ToolUseResult, UserMessage
+from midturn_core.tool import ToolContext, ToolResult
 from tests.core.dispatch.kit import CONTEXT, Bench, Latch, safe
 from tests.support.agent_kit import DEADLINE, AgentKit
 from tests.support.scripted_model import ScriptedModel, calls, text, use
@@ -48,3 +50,31 @@ async def test_an_agent_runs_its_batches_by_the_dispatcher_it_was_given(
     answered = [block.tool_use_id for block in last.blocks if isinstance(block, ToolUseResult)]
     assert answered == ["a", "b"]
     await dispatcher.close()
+
+
+async def test_batches_made_from_a_configuration_own_their_dispatcher_and_end_its_workers() -> None:
+    """S1.8, S1.49."""
+
+    async def name_of_thread(tool_input: JsonObject, context: ToolContext) -> ToolResult:
+        return ToolResult(await context.run_blocking(lambda: threading.current_thread().name))
+
+    before = set(threading.enumerate())
+    kit = AgentKit(ScriptedModel(calls(use("a", "Look"), use("b", "Look")), text("done")))
+    bench = Bench(safe("Look", name_of_thread))
+    config = ToolConcurrencyConfig.on(4)
+    batches = ToolBatches(CONTEXT, bench.registry, config, bench.runner, kit.emit)
+    await kit.rewired(batches=batches).agent.run_turn([kit.item("go")], kit.interrupt)
+    assert batches.last is not None
+    assert batches.last.report.config == config
+    assert all("tool-dispatch-worker-" in result.content for result in batches.last.results)
+    assert set(threading.enumerate()) > before
+    await batches.close()
+    await batches.close()
+    assert set(threading.enumerate()) == before
+
+
+async def test_closing_batches_leaves_a_dispatcher_that_is_not_theirs() -> None:
+    bench = Bench(safe("Look"))
+    batches = ToolBatches(CONTEXT, bench.registry, bench.dispatcher, bench.runner, bench.emit)
+    await batches.close()
+    assert not bench.dispatcher.closed

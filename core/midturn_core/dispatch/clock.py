@@ -18,29 +18,38 @@ class BatchClock:
         self._expired = expired
         self._pauses = 0
         self._since = 0.0
+        self._started = False
         self._alarm: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._since = loop.time()
-        self._alarm = loop.call_later(self._left, self._expire)
+        """A pause from before the start holds."""
+        self._started = True
+        self._count_down()
 
     def pause(self) -> None:
         self._pauses += 1
-        if self._pauses == 1 and self._alarm is not None:
+        if self._alarm is not None:
             self._alarm.cancel()
+            self._alarm = None
             self._left -= asyncio.get_running_loop().time() - self._since
 
     def resume(self) -> None:
         self._pauses -= 1
-        if self._pauses == 0 and self._alarm is not None:
-            self.start()
+        self._count_down()
 
     def stop(self) -> None:
+        self._started = False
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
 
+    def _count_down(self) -> None:
+        if self._started and not self._pauses:
+            loop = asyncio.get_running_loop()
+            self._since = loop.time()
+            self._alarm = loop.call_later(self._left, self._expire)
+
     def _expire(self) -> None:
+        self._started = False
         self._alarm = None
         self._expired()

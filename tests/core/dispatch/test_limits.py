@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from midturn_core.call_runner import PendingCall
+from midturn_core.dispatch.clock import BatchClock
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.events import CallPhase
 from midturn_core.model.messages import JsonObject, ToolUseResult
@@ -207,3 +208,22 @@ async def test_a_retry_never_follows_the_limit() -> None:
     bench = Bench(safe("Slow", latch), config=config)
     assert outcomes(await bench.run("Slow", "Slow")) == ["timed out", "timed out"]
     assert len(latch.entered) == 2
+
+
+async def test_a_pause_from_before_the_start_holds_the_clock_until_it_is_over() -> None:
+    expired: list[str] = []
+    clock = BatchClock(0.0, lambda: expired.append("now"))
+    clock.pause()
+    clock.start()
+    clock.pause()
+    clock.resume()
+    await asyncio.sleep(0.01)
+    assert expired == []
+    clock.resume()
+    await asyncio.sleep(0.01)
+    assert expired == ["now"]
+    clock.pause()
+    clock.resume()
+    clock.stop()
+    await asyncio.sleep(0.01)
+    assert expired == ["now"]
