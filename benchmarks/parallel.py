@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Generator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,13 +25,15 @@ sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in ("cli", "core", "tools
 
 from midturn_core.call_runner import PendingCall, ToolCallRunner  # noqa: E402
 from midturn_core.config import WebConfig  # noqa: E402
-from midturn_core.dispatch.config import ToolConcurrencyConfig  # noqa: E402
+from midturn_core.dispatch.config import CallStart, ToolConcurrencyConfig  # noqa: E402
 from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher  # noqa: E402
 from midturn_core.dispatch.report import replay, time_one_by_one, time_together  # noqa: E402
 from midturn_core.dispatch.runner import BatchCall, BatchSignals, ToolBatch  # noqa: E402
 from midturn_core.dispatch.types import BatchReport  # noqa: E402
+from midturn_core.events import BatchFinished  # noqa: E402
 from midturn_core.ids import AgentRuntimeId, new_id  # noqa: E402
 from midturn_core.interrupt import SignalSource  # noqa: E402
+from midturn_core.model.client import BlockFinished, ModelEvent, ModelRequest  # noqa: E402
 from midturn_core.model.messages import JsonObject, Outcome, ToolUse, ToolUseResult  # noqa: E402
 from midturn_core.read_files import ReadFiles  # noqa: E402
 from midturn_core.tool import (  # noqa: E402
@@ -44,10 +46,14 @@ from midturn_core.tool import (  # noqa: E402
 from midturn_tools.grep import GrepTool  # noqa: E402
 from midturn_tools.read import ReadTool  # noqa: E402
 from midturn_tools.web_fetch import WebFetchTool  # noqa: E402
+from tests.core.dispatch.kit import Bench as ToolBench  # noqa: E402
 from tests.core.dispatch.kit import safe  # noqa: E402
+from tests.support.batch_agent import agent_over  # noqa: E402
+from tests.support.scripted_model import ScriptedModel, Step, calls, text, use  # noqa: E402
 
 CONTEXT = AgentRuntimeId("benchmark")
 DELAY_MS = 200.0
+EARLY_CALLS, WRITING_MS = 4, 150.0
 MAX_CALLS = 50
 SOME_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 20, 50)
 SOME_CAPS = (1, 2, 4, 8, 10)
@@ -147,6 +153,7 @@ def main() -> None:
         print(f"\nbounds, for calls of {DELAY_MS:.0f} ms; the median of {arguments.runs}")
         for subject in (Subject(safe("Pause", pause), [{}] * MAX_CALLS), subjects[-1]):
             asyncio.run(judge(bench, subject, arguments.runs))
+        asyncio.run(judge_early_start(arguments.runs))
 
 
 def make_subjects(workspace: Path, port: int) -> list[Subject]:
@@ -222,6 +229,62 @@ async def ratio_to_one(bench: Bench, subject: Subject, count: int, runs: int) ->
     return statistics.median(batch.wall_ms / one.wall_ms for one, batch in pairs)
 
 
+async def judge_early_start(runs: int) -> None:
+    """How much of the tools' time that fits under the rest of the stream an early start hides."""
+    turns = [(await turn("complete"), await turn("streaming")) for _ in range(runs)]
+    hidden = statistics.median(early.overlap_ms / fitting_ms() for _, early in turns)
+    print_bound("early start, hidden of what fits", f"{100 * hidden:.0f} %", ">= 80 %")
+    ratio = statistics.median(early.wall_ms / late.wall_ms for late, early in turns)
+    print_bound("early start, turn / the same with a late one", f"{ratio:.2f}", "< 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    wall_ms: float
+    overlap_ms: float
+
+
+async def turn(start: CallStart) -> Turn:
+    """One turn of ``EARLY_CALLS`` calls, each of which takes the model ``WRITING_MS`` to write."""
+    config = replace(ToolConcurrencyConfig.on(EARLY_CALLS), mixed="segments", start=start)
+    tools = ToolBench(safe("Pause", pause), config=config)
+    kit = agent_over(tools, WritingModel(*written(), text("done")))
+    began = time.perf_counter()
+    await kit.agent.run_turn([kit.item("go")], kit.interrupt)
+    wall_ms = (time.perf_counter() - began) * 1000
+    await tools.dispatcher.close()
+    [finished] = kit.of(BatchFinished)
+    return Turn(wall_ms, finished.report.overlap_ms)
+
+
+def written() -> list[Sequence[Step]]:
+    return [calls(*(use(f"call-{number}", "Pause") for number in range(EARLY_CALLS)))]
+
+
+def fitting_ms() -> float:
+    """Of the calls that start as soon as they are written: time before the message is complete
+    in which at least one runs.
+    """
+    complete = EARLY_CALLS * WRITING_MS
+    covered = reached = 0.0
+    for number in range(1, EARLY_CALLS + 1):
+        begins, ends = number * WRITING_MS, min(number * WRITING_MS + DELAY_MS, complete)
+        covered += max(0.0, ends - max(begins, reached))
+        reached = max(reached, ends)
+    return covered
+
+
+class WritingModel(ScriptedModel):
+    """Takes its time to write each call."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        async with contextlib.aclosing(super().stream(request)) as events:
+            async for event in events:
+                if isinstance(event, BlockFinished) and isinstance(event.block, ToolUse):
+                    await asyncio.sleep(WRITING_MS / 1000)
+                yield event
+
+
 def print_bound(name: str, value: str, target: str) -> None:
     print(f"{name:52} {value:28} (target: {target})")
 
@@ -236,7 +299,7 @@ def fresh(subject: Subject) -> Subject:
     return Subject(subject.tool, inputs)
 
 
-@contextmanager
+@contextlib.contextmanager
 def site() -> Generator[int]:
     """The port of a site, in a process of its own, whose pages take ``DELAY_MS``."""
     command = [sys.executable, __file__, "--serve"]
