@@ -232,7 +232,8 @@ async def ratio_to_one(bench: Bench, subject: Subject, count: int, runs: int) ->
 async def judge_early_start(runs: int) -> None:
     """How much of the tools' time that fits under the rest of the stream an early start hides."""
     turns = [(await turn("complete"), await turn("streaming")) for _ in range(runs)]
-    hidden = statistics.median(early.overlap_ms / fitting_ms() for _, early in turns)
+    fitting_ms = (EARLY_CALLS - 1) * WRITING_MS
+    hidden = statistics.median(early.overlap_ms / fitting_ms for _, early in turns)
     print_bound("early start, hidden of what fits", f"{100 * hidden:.0f} %", ">= 80 %")
     ratio = statistics.median(early.wall_ms / late.wall_ms for late, early in turns)
     print_bound("early start, turn / the same with a late one", f"{ratio:.2f}", "< 1")
@@ -245,9 +246,12 @@ class Turn:
 
 
 async def turn(start: CallStart) -> Turn:
-    """One turn of ``EARLY_CALLS`` calls, each of which takes the model ``WRITING_MS`` to write."""
+    """One turn of ``EARLY_CALLS`` calls, each of which takes the model ``WRITING_MS`` to write.
+
+    Each runs as long as the model writes those after it.
+    """
     config = replace(ToolConcurrencyConfig.on(EARLY_CALLS), mixed="segments", start=start)
-    tools = ToolBench(safe("Pause", pause), config=config)
+    tools = ToolBench(safe("Pause", pause_as_told), config=config)
     kit = agent_over(tools, WritingModel(*written(), text("done")))
     began = time.perf_counter()
     await kit.agent.run_turn([kit.item("go")], kit.interrupt)
@@ -258,20 +262,13 @@ async def turn(start: CallStart) -> Turn:
 
 
 def written() -> list[Sequence[Step]]:
-    return [calls(*(use(f"call-{number}", "Pause") for number in range(EARLY_CALLS)))]
+    after = [EARLY_CALLS - number for number in range(1, EARLY_CALLS + 1)]
+    return [calls(*(use(f"call-{n}", "Pause", {"ms": n * WRITING_MS}) for n in after))]
 
 
-def fitting_ms() -> float:
-    """Of the calls that start as soon as they are written: time before the message is complete
-    in which at least one runs.
-    """
-    complete = EARLY_CALLS * WRITING_MS
-    covered = reached = 0.0
-    for number in range(1, EARLY_CALLS + 1):
-        begins, ends = number * WRITING_MS, min(number * WRITING_MS + DELAY_MS, complete)
-        covered += max(0.0, ends - max(begins, reached))
-        reached = max(reached, ends)
-    return covered
+async def pause_as_told(tool_input: JsonObject, context: ToolContext) -> ToolResult:
+    await asyncio.sleep(float(str(tool_input["ms"])) / 1000)
+    return ToolResult()
 
 
 class WritingModel(ScriptedModel):
