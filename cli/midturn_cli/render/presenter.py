@@ -44,6 +44,8 @@ _LOG = logging.getLogger(__name__)
 
 SMALLEST_TAIL = 3
 """Rows of an unfinished answer that are shown however little stands above it."""
+BELOW_TAIL = 3
+"""Rows of the live region that are always there, and may double as well."""
 KEPT_ENTRIES = 500
 """Entries of the transcript that can be rendered again at another width."""
 
@@ -195,8 +197,9 @@ class ScreenPresenter:
         if self._answer is None:
             return []
         look = self._look
-        # Rows that double in a window of half the width must not be pushed off its top.
-        most = min(MAX_TAIL_ROWS, max(self._rows_done, SMALLEST_TAIL))
+        # In a window of half the width the live region has twice as many rows, and as many are
+        # pushed off the top as come new: they must be rows above it.
+        most = min(MAX_TAIL_ROWS, max(self._rows_done - BELOW_TAIL, SMALLEST_TAIL))
         rows = self._answer.tail(look.canvas, width, most, look.theme.code)
         begins = not self._answer_begun and self._last is not None
         # The empty row that the first piece gets when it is final: the text must not jump then.

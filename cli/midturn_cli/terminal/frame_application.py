@@ -1,7 +1,7 @@
-"""The one long-lived Application, and all that is known of prompt_toolkit's private parts.
+"""The one long-lived Application, which paints in frames.
 
-Private names used here, and nowhere else: ``Application._redraw``, ``Application._on_resize``,
-``Renderer._cursor_pos`` and ``Renderer._last_size``. A test asserts that they exist.
+Private names of prompt_toolkit used here: ``Application._redraw`` and ``Application._on_resize``;
+those of its renderer are in ``frame_renderer``. A test asserts that all of them exist.
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import assert_never
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.input import Input
 from prompt_toolkit.layout import Layout
-from prompt_toolkit.layout.screen import Screen
-from prompt_toolkit.renderer import Renderer
 from prompt_toolkit.styles import BaseStyle
 
 from midturn_cli.terminal.frame_output import FrameOutput
+from midturn_cli.terminal.frame_renderer import FrameRenderer
 from midturn_cli.terminal.modes import TerminalModes
-from midturn_cli.terminal.resize import ResizeDebounce, Rewrap, rows_above_cursor
+from midturn_cli.terminal.resize import ResizeDebounce, Rewrap
 
 LONGEST_POSTPONE = 0.002
 """How long a key waits to be painted for the loop to have nothing else to do."""
@@ -32,74 +30,6 @@ ESCAPE_SECONDS = 0.05
 """How long a lone Esc waits for the rest of a sequence."""
 KEY_SEQUENCE_SECONDS = 1.0
 """How long other prefixes, such as Ctrl-X, wait for their next key."""
-
-
-class FrameRenderer(Renderer):
-    """A renderer that can erase what it painted at another width, and take a paint back."""
-
-    def state(self) -> dict[str, object]:
-        """What a paint changes, for ``restore``."""
-        return dict(vars(self))
-
-    def restore(self, state: dict[str, object]) -> None:
-        """As if nothing had been painted since; its output must not have been sent."""
-        vars(self).update(state)
-
-    @property
-    def painted_size(self) -> Size | None:
-        """The size of the terminal at the last paint; None when nothing is painted."""
-        return self._last_size
-
-    def shortened_rows(self, before: Screen | None) -> list[int]:
-        """The rows down to the cursor's that were longer on the screen painted before."""
-        after = self.last_rendered_screen
-        if before is None or after is None:
-            return []
-        rows = range(self._cursor_pos.y + 1)
-        return [y for y in rows if self._shown_cells(before, y) > self._shown_cells(after, y)]
-
-    def forget_rows(self, rows: list[int]) -> None:
-        """Erase rows as a whole; the next paint writes them anew."""
-        screen = self.last_rendered_screen
-        if screen is None:
-            return
-        for y in rows:
-            screen.data_buffer.pop(y, None)
-            up = self._cursor_pos.y - y
-            self.output.write_raw("\x1b7")
-            self.output.cursor_up(max(up, 0))
-            self.output.cursor_down(max(-up, 0))
-            self.output.write_raw("\x1b[2K\x1b8")
-
-    def erase_after_resize(self, columns: int, rewrap: Rewrap) -> None:
-        """Erase the live region in a terminal that is ``columns`` wide now."""
-        screen = self.last_rendered_screen
-        if screen is None:
-            return
-        cursor = self._cursor_pos
-        match rewrap:
-            case Rewrap.NEVER:
-                up = cursor.y
-            case Rewrap.SHOWN | Rewrap.WRITTEN:
-                shown = [self._shown_cells(screen, y) for y in range(cursor.y + 1)]
-                up = rows_above_cursor(shown, cursor.x, columns)
-            case _:
-                assert_never(rewrap)
-        self.output.write_raw("\r")
-        self.output.cursor_up(up)
-        self.output.erase_down()
-        self.reset()
-
-    def _shown_cells(self, screen: Screen, y: int) -> int:
-        limit = self._last_size.columns if self._last_size else 0
-        return max(
-            (
-                x + max(1, cell.width)
-                for x, cell in screen.data_buffer[y].items()
-                if x < limit and (cell.char != " " or "reverse" in cell.style)
-            ),
-            default=0,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +42,7 @@ class ApplicationParts:
     output: FrameOutput
     modes: TerminalModes
     input: Input | None = None
-    rewrap: Rewrap = Rewrap.SHOWN
+    rewrap: Rewrap = Rewrap.BREAKS
 
 
 class FrameApplication(Application[int]):
@@ -133,9 +63,8 @@ class FrameApplication(Application[int]):
             terminal_size_polling_interval=None,
         )
         self.frame_output = parts.output
-        self._rewrap = parts.rewrap
         self._modes = parts.modes
-        self.frame_renderer = FrameRenderer(self.renderer.style, parts.output)
+        self.frame_renderer = FrameRenderer(self.renderer.style, parts.output, parts.rewrap)
         self.renderer = self.frame_renderer
         self.paintable = asyncio.Event()
         self.paintable.set()
@@ -242,23 +171,8 @@ class FrameApplication(Application[int]):
         if not render_as_done and not self.may_paint():
             return
         started = time.thread_time()
-        self._paint(render_as_done)
+        super()._redraw(render_as_done)
         self.paint_seconds = time.thread_time() - started
-
-    def _paint(self, render_as_done: bool) -> None:
-        if self._rewrap is not Rewrap.WRITTEN or render_as_done:
-            super()._redraw(render_as_done)
-            return
-        before = self.frame_renderer.state()
-        screen = self.renderer.last_rendered_screen
-        with self.frame_output.frame() as drop:
-            super()._redraw()
-            if rows := self.frame_renderer.shortened_rows(screen):
-                # What was erased at the end of a row would still count in its length.
-                drop()
-                self.frame_renderer.restore(before)
-                self.frame_renderer.forget_rows(rows)
-                super()._redraw()
 
     def _on_resize(self) -> None:
         if self._resize is None:
@@ -273,7 +187,7 @@ class FrameApplication(Application[int]):
         with self.frame_output.frame(wraps=True):
             if not self.held:
                 if painted is not None and painted != self.size:
-                    self.frame_renderer.erase_after_resize(self.size.columns, self._rewrap)
+                    self.frame_renderer.erase_after_resize(self.size.columns)
                 elif self._kept_back:
                     self.renderer.erase()
                 self._write_kept_back()

@@ -19,6 +19,8 @@ from midturn_cli.terminal.osc52 import osc52
 
 SYNC_BEGIN = "\x1b[?2026h"
 SYNC_END = "\x1b[?2026l"
+NO_WRAP = "\x1b[?7l"
+"""Cuts what follows at the margin, until the end of the paint."""
 FALLBACK_SIZE = Size(rows=24, columns=80)
 
 

@@ -26,17 +26,12 @@ from prompt_toolkit.widgets import SearchToolbar
 
 from midturn_cli.terminal.completion_menu import MENU_ROWS, cut_to_width, menu_fragments
 from midturn_cli.terminal.draft import Draft
+from midturn_cli.terminal.frame_output import NO_WRAP
 from midturn_cli.terminal.hidden_letters import HiddenLetters
 from midturn_cli.terminal.region_rows import RegionTexts, RowsControl, row_fragments
 
 GLYPH = "› "
 MAX_INPUT_ROWS = 8
-_NO_WRAP = "\x1b[?7l"
-"""Cuts the rows below the cursor at the margin, until the end of the paint.
-
-If they broke there, in a terminal that has become narrower but has not told so yet, the way back
-up to the cursor would be longer than what the renderer counts.
-"""
 _SHORT_TAG_COLUMNS = 60
 """Narrower terminals show the tier without its meaning."""
 
@@ -220,4 +215,6 @@ def _prefix(model: RegionModel) -> StyleAndTextTuples:
 def _status(model: RegionModel) -> StyleAndTextTuples:
     hint = model.hint()
     text: StyleAndTextTuples = [("class:hint", hint)] if hint else row_fragments(model.texts.status)
-    return [("[ZeroWidthEscape]", _NO_WRAP), *text]
+    # If the row below the cursor broke, in a terminal that has become narrower but has not told so
+    # yet, the way back up to the cursor would be longer than what the renderer counts.
+    return [("[ZeroWidthEscape]", NO_WRAP), *text]

@@ -16,6 +16,9 @@ from midturn_cli.terminal.timers import CallLater, Timer
 DEBOUNCE_SECONDS = 0.3
 """tmux tells a program about a drag only every 250 ms."""
 
+NARROWEST = 20
+"""Columns; in a narrower window rows of the live region may stay behind."""
+
 _REWRAPPING_TERMINALS = (
     "VTE_VERSION",
     "TERM_PROGRAM",
@@ -30,18 +33,18 @@ class Rewrap(Enum):
     """What happens to a row when the window gets too narrow for it."""
 
     NEVER = "it is cut, as xterm does"
-    SHOWN = "it breaks by the cells that it shows"
-    WRITTEN = "it breaks by the cells ever written, erased ones too, as tmux does"
+    BREAKS = "it breaks by the cells that it shows"
+    FINDABLE = "it breaks, and its beginning is found by going backwards, as in tmux"
 
 
 def terminal_rewrap(environ: Mapping[str, str]) -> Rewrap:
     """How the terminal of this environment treats rows that have become too long."""
     if "TMUX" in environ:
-        return Rewrap.WRITTEN
+        return Rewrap.FINDABLE
     if not environ.get("TERM", "").startswith("xterm"):
-        return Rewrap.SHOWN
+        return Rewrap.BREAKS
     known = any(name in environ for name in _REWRAPPING_TERMINALS)
-    return Rewrap.SHOWN if known else Rewrap.NEVER
+    return Rewrap.BREAKS if known else Rewrap.NEVER
 
 
 def rows_above_cursor(used_cells: Sequence[int], cursor_x: int, columns: int) -> int:
@@ -54,6 +57,18 @@ def rows_above_cursor(used_cells: Sequence[int], cursor_x: int, columns: int) ->
     *above, own = used_cells
     wrapped = sum(max(1, math.ceil(used / columns)) for used in above)
     return wrapped + min(cursor_x, max(own - 1, 0)) // columns
+
+
+def way_up(rows: int, columns: int) -> str:
+    """The way from anywhere in a row to the beginning of the one so many rows above it.
+
+    It holds at any width: in the first column a backspace goes back into the row before, but only
+    if this one is what broke off from it. So it finds the beginning of a row that has broken, and
+    does nothing at the beginning of one that has not. ``columns`` is the width that the rows were
+    painted for.
+    """
+    to_beginning = "\r" + "\b\r" * math.ceil(columns / NARROWEST)
+    return to_beginning + f"\x1b[A{to_beginning[1:]}" * rows
 
 
 class ResizeDebounce:

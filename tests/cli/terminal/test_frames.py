@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from prompt_toolkit import renderer
 from prompt_toolkit.application import Application
 from prompt_toolkit.renderer import Renderer
 
@@ -31,8 +32,10 @@ CONTEXT = AgentRuntimeId("test")
 def test_the_private_names_of_prompt_toolkit_exist() -> None:
     assert callable(getattr(Application, "_redraw", None))
     assert callable(getattr(Application, "_on_resize", None))
-    names = Renderer.reset.__code__.co_names
-    assert {"_cursor_pos", "_last_size"} <= set(names)
+    names = {*Renderer.reset.__code__.co_names, *Renderer.__init__.__code__.co_names}
+    assert {"_cursor_pos", "_last_size", "_last_screen", "_last_style"} <= names
+    assert {"_attrs_for_style", "_style_string_has_style"} <= names
+    assert callable(getattr(renderer, "_output_screen_diff", None))
 
 
 async def test_a_commit_is_one_synchronized_write() -> None:
@@ -217,10 +220,10 @@ def test_a_cursor_at_the_end_of_a_full_row_stays_in_it() -> None:
     ("environ", "rewrap"),
     [
         ({"TERM": "xterm-256color"}, Rewrap.NEVER),
-        ({"TERM": "xterm-256color", "TMUX": "x"}, Rewrap.WRITTEN),
-        ({"TERM": "xterm-256color", "VTE_VERSION": "7000"}, Rewrap.SHOWN),
-        ({"TERM": "tmux-256color"}, Rewrap.SHOWN),
-        ({}, Rewrap.SHOWN),
+        ({"TERM": "xterm-256color", "TMUX": "x"}, Rewrap.FINDABLE),
+        ({"TERM": "xterm-256color", "VTE_VERSION": "7000"}, Rewrap.BREAKS),
+        ({"TERM": "tmux-256color"}, Rewrap.BREAKS),
+        ({}, Rewrap.BREAKS),
     ],
 )
 def test_terminals_that_rewrap_are_known(environ: dict[str, str], rewrap: Rewrap) -> None:

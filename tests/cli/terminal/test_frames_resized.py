@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from midturn_cli.terminal.frame_output import FrameOutput
-from midturn_cli.terminal.resize import Rewrap
+from midturn_cli.terminal.resize import NARROWEST, Rewrap, way_up
 from midturn_cli.ui_events import CommandOutput
+from midturn_core.events import TextDelta
 from tests.support.live_terminal import TerminalSetup, live_terminal, within_deadline
 
 
@@ -51,13 +52,23 @@ async def test_lines_that_wait_for_a_repair_are_not_lost_when_the_session_ends()
 
 
 @pytest.mark.parametrize("rewrap", Rewrap)
-async def test_a_row_that_gets_shorter_keeps_no_erased_cells_where_they_would_count(
+async def test_a_row_above_the_cursor_is_reached_at_any_width_where_that_is_possible(
     rewrap: Rewrap,
 ) -> None:
     async with live_terminal(setup=TerminalSetup(rewrap=rewrap)) as terminal:
-        terminal.send("long")
-        await terminal.shows("› long")
-        terminal.send("\x7f")
-        await terminal.shows("› lon\n")
-        whole_rows_erased = "\x1b[2K" in "".join(terminal.stdout.writes)
-    assert whole_rows_erased == (rewrap is Rewrap.WRITTEN)
+        terminal.front.emit(TextDelta("the beginning"))
+        await terminal.shows("the beginning")
+        before = len(terminal.stdout.writes)
+        terminal.front.emit(TextDelta(" and the end"))
+        await terminal.shows("the beginning and the end")
+        painted = "".join(terminal.stdout.writes[before:])
+    assert ("\x1b[A\b\r" in painted) == (rewrap is Rewrap.FINDABLE)
+
+
+@pytest.mark.parametrize(("rows", "hops"), [(0, 1), (1, 2), (3, 4)])
+def test_the_way_up_goes_back_to_the_beginning_of_each_row_that_may_have_broken(
+    rows: int, hops: int
+) -> None:
+    way = way_up(rows, 2 * NARROWEST)
+    assert way.count("\x1b[A") == rows
+    assert way.count("\b\r") == 2 * hops
