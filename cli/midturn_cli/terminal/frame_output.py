@@ -11,11 +11,11 @@ from typing import TextIO
 
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output.color_depth import ColorDepth
-from prompt_toolkit.output.flush_stdout import flush_stdout
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import DEFAULT_ATTRS, Attrs
 
 from midturn_cli.terminal.osc52 import osc52
+from midturn_cli.terminal.whole_write import write_whole
 
 SYNC_BEGIN = "\x1b[?2026h"
 SYNC_END = "\x1b[?2026l"
@@ -144,7 +144,7 @@ class FrameOutput(Vt100_Output):
             return
         started = time.perf_counter()
         try:
-            flush_stdout(self.stdout, data)
+            write_whole(self.stdout, data)
         except (OSError, ValueError):
             # The terminal was closed under us; the session has to end in order.
             self._lost = True
