@@ -16,6 +16,7 @@ import pytest
 from tests.support.services import require
 
 DEADLINE = 30.0
+_TRIES = 50
 
 
 def free_port() -> int:
@@ -30,7 +31,7 @@ class RedisServer:
     """One ``redis-server``; it can be killed and started again on the same port."""
 
     options: tuple[str, ...] = ()
-    port: int = field(default_factory=free_port)
+    port: int = 0
     folder: str = field(default_factory=lambda: tempfile.mkdtemp(prefix="midturn-redis-"))
     process: subprocess.Popen[bytes] | None = None
 
@@ -39,13 +40,26 @@ class RedisServer:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        words = [require("redis-server"), "--port", str(self.port), "--bind", "127.0.0.1"]
-        words += ["--dir", self.folder, "--save", "", "--appendonly", "no", *self.options]
-        self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
-        until = time.monotonic() + DEADLINE
-        while not self._answers():
-            assert self.process.poll() is None, "redis-server ended at once"
-            assert time.monotonic() < until, "redis-server does not answer"
+        """Start it, on the port that it had before, if any.
+
+        Another program can take a free port first, and the bus of a cluster has a port too,
+        10,000 above: then another one is tried.
+        """
+        for port in [self.port] if self.port else self._candidates():
+            self.port = port
+            words = [require("redis-server"), "--port", str(port), "--bind", "127.0.0.1"]
+            words += ["--dir", self.folder, "--save", "", "--appendonly", "no", *self.options]
+            self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+            if self._comes_up(self.process):
+                return
+        raise AssertionError("redis-server does not start")
+
+    @staticmethod
+    def _candidates() -> Iterator[int]:
+        for _ in range(_TRIES):
+            port = free_port()
+            if port + 10_000 < 65_536:
+                yield port
 
     def kill(self) -> None:
         if self.process is not None:
@@ -58,6 +72,15 @@ class RedisServer:
         with socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE) as connection:
             connection.sendall(command.encode() + b"\r\n")
             return connection.recv(65536)
+
+    def _comes_up(self, process: subprocess.Popen[bytes]) -> bool:
+        until = time.monotonic() + DEADLINE
+        while not self._answers():
+            if process.poll() is not None:
+                return False
+            assert time.monotonic() < until, "redis-server does not answer"
+            time.sleep(0.01)
+        return True
 
     def _answers(self) -> bool:
         with contextlib.suppress(OSError):

@@ -6,7 +6,6 @@ import contextlib
 import os
 import sqlite3
 import stat
-import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -77,7 +76,7 @@ def open_queue_file(path: Path, *, busy_seconds: float, durable: bool) -> sqlite
             path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
         )
         try:
-            _prepare_patiently(connection, path, busy_seconds, durable=durable)
+            _prepare(connection, path, durable=durable)
         except BaseException:
             connection.close()
             raise
@@ -161,21 +160,6 @@ def _refuse_shared(path: Path, found: os.stat_result, command: str) -> None:
         )
 
 
-def _prepare_patiently(
-    connection: sqlite3.Connection, path: Path, busy_seconds: float, *, durable: bool
-) -> None:
-    """SQLite does not wait for others while it turns a new file into its write-ahead form."""
-    deadline = time.monotonic() + busy_seconds
-    while True:
-        try:
-            _prepare(connection, path, durable=durable)
-            return
-        except sqlite3.OperationalError as error:
-            if _primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-
-
 def _prepare(connection: sqlite3.Connection, path: Path, *, durable: bool) -> None:
     _check_version(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -226,14 +210,10 @@ def _has_tags(metadata: bytes, wanted: bytes) -> bool:
     return tags_from_json(wanted).items() <= tags_from_json(metadata).items()
 
 
-def _primary_code(error: sqlite3.Error) -> int:
-    """SQLite's error code without its details; 0 for an error of the Python module itself."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
 def _explained(error: sqlite3.Error) -> tuple[str, str]:
     """What is wrong, and the way out."""
-    match _primary_code(error):
+    # The lower byte is the kind, the rest are details; the module's own errors have no code.
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return "another program keeps it locked", "try again, or end that program"
         case sqlite3.SQLITE_FULL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from midturn_core.errors import QueueStoreError
 from midturn_core.ids import AgentRuntimeId, new_id
 from midturn_core.queue.events import QueueEvent
 from midturn_core.queue.redis import RedisMessageQueueRepository, open_redis_repository
-from midturn_core.queue.types import Predicate, QueuedInput, QueueFilter
+from midturn_core.queue.types import HELD_KEY, Predicate, QueuedInput, QueueFilter
 from tests.support.lossy_proxy import LossyProxy
 from tests.support.redis_server import RedisServer, free_port, running_redis
 
@@ -94,6 +95,33 @@ def test_a_drain_whose_answer_is_lost_returns_everything_once(
     assert proxy.still_to_lose == 0
     assert repository.size() == 0
     assert repository.drain(predicate) == []
+
+
+def test_a_request_that_arrives_once_more_much_later_changes_nothing(
+    repository: RedisMessageQueueRepository, proxy: LossyProxy
+) -> None:
+    first, _ = put(repository, "the text", "another")
+    assert repository.dequeue(ALL) == first
+    for word in (b"the text", b"claim-", first.uuid.encode()):
+        proxy.repeat(word)
+    assert [item.input_text for item in repository.drain(ALL)] == ["another"]
+
+
+def test_a_callable_takes_nothing_that_changed_after_it_was_asked(
+    repository: RedisMessageQueueRepository, redis_server: RedisServer
+) -> None:
+    other = open_redis_repository(redis_server.url, namespace=repository.namespace)
+    held, free = put(repository, "held meanwhile", "free")
+
+    def hold_first(item: QueuedInput) -> bool:
+        if item == held:
+            assert other.replace(dataclasses.replace(item, metadata={HELD_KEY: "1"}))
+        return True
+
+    assert repository.drain(hold_first) == [free]
+    assert repository.size() == 1
+    assert repository.dequeue(hold_first) is None
+    other.close()
 
 
 def test_a_remove_whose_answer_is_lost_knows_that_it_removed(

@@ -283,4 +283,4 @@ def test_a_repository_agrees_with_a_plain_list(make_store: Callable[[], QueueSto
 def test_a_repository_agrees_with_a_plain_list_for_long(
     make_store: Callable[[], QueueStore],
 ) -> None:
-    run_machine(make_store, 300, 60)
+    run_machine(make_store, 200, 50)
