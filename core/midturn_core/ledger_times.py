@@ -161,4 +161,4 @@ def _crowds(spans: Iterable[_Span]) -> Iterator[list[_Span]]:
         running = [other for other in running if other.end > span.start]
         if span.end > span.start:
             running.append(span)
-        yield list(running)
+            yield list(running)

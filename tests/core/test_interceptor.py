@@ -24,6 +24,7 @@ from midturn_core.interceptor import (
     ToolInterceptor,
     ToolInterceptors,
 )
+from midturn_core.interceptor_threads import InterceptorThreads
 from midturn_core.interrupt import CancelReason
 from midturn_core.model.messages import JsonObject, Outcome, ToolUse, ToolUseResult
 from midturn_core.tool import ToolContext, ToolResult
@@ -436,20 +437,32 @@ async def test_an_interceptor_may_wait_for_calls_that_have_interceptors() -> Non
     assert depth == 12
 
 
-async def test_hanging_interceptors_are_told_and_in_the_end_refused() -> None:
-    interceptors = ToolInterceptors()
-    interceptors.threads = type(interceptors.threads)(limit=2)
-    released = threading.Event()
-    told: list[CancelReason | None] = []
+async def test_an_interceptor_is_told_when_nobody_waits_for_it_any_more() -> None:
+    told: list[CancelReason] = []
 
-    def hang(call: InterceptedCall) -> None:
+    async def hang(call: InterceptedCall) -> None:
         call.signal.on_trip(told.append)
+        await asyncio.Event().wait()
+
+    assert "no answer" in contents(await bench_of(before(hang, time_limit=0.01)).run("Read"))[0]
+    assert told == [CancelReason.TIMEOUT]
+
+
+async def test_threads_that_hang_are_refused_in_the_end_not_waited_for() -> None:
+    threads, released = InterceptorThreads(limit=2), threading.Event()
+    loop, begun = asyncio.get_running_loop(), asyncio.Semaphore(0)
+
+    def hang() -> None:
+        loop.call_soon_threadsafe(begun.release)
         released.wait(DEADLINE)
 
-    interceptors.add(before(hang, "stuck", 0.01))
-    bench = Bench(safe("Read"), interceptors=interceptors)
-    for _ in range(2):
-        assert "no answer after 0.01 s" in contents(await bench.run("Read"))[0]
-    assert "2 blocking interceptors are busy already" in contents(await bench.run("Read"))[0]
-    assert told == [CancelReason.TIMEOUT] * 2
+    hanging = [asyncio.create_task(threads.run(hang)) for _ in range(2)]
+    for _ in hanging:
+        await asyncio.wait_for(begun.acquire(), DEADLINE)
+    for task in hanging:
+        task.cancel()
+    await asyncio.wait(hanging)
+    with pytest.raises(RuntimeError, match="2 blocking interceptors are busy already"):
+        await threads.run(lambda: None)
     released.set()
+    threads.close()

@@ -291,6 +291,13 @@ def test_a_context_has_no_more_than_its_share() -> None:
     assert "where per_context_max allows 1" in problem
 
 
+def test_calls_that_took_no_time_are_no_crowd() -> None:
+    story = good()
+    for index in range(3):
+        story.call(0, index, started=1.0, ended=1.0)
+    assert story.problems() == []
+
+
 def test_clocks_of_different_runs_are_not_compared() -> None:
     story = good()
     early = tuple(replace(call, started=0.25, ended=0.5) for call in story.ledger[1].calls[:1])
