@@ -185,11 +185,14 @@ async def test_read_before_edit_holds_for_each_agent_by_itself(tmp_path: Path) -
     main = make_tool_context(tmp_path)
     await ReadTool().run({"file_path": "a.txt"}, main)
     edit: JsonObject = {"file_path": "a.txt", "old_string": "plum", "new_string": "pear"}
+    back: JsonObject = {"file_path": "a.txt", "old_string": "pear", "new_string": "fig"}
     model = ScriptedModel(
         calls(use("a", "Edit", edit)),
         calls(use("b", "Read", {"file_path": "a.txt"})),
         calls(use("c", "Edit", edit)),
         text("done"),
+        calls(use("d", "Edit", back)),
+        text("not done"),
     )
     kit = SubagentKit(
         model, [ReadTool(), EditTool()], workspace=tmp_path, allow_rules=["Edit(a.txt)"]
@@ -197,7 +200,8 @@ async def test_read_before_edit_holds_for_each_agent_by_itself(tmp_path: Path) -
     outcome = await kit.run()
     assert [" · failed" in call for call in outcome.calls] == [True, False, False]
     assert file.read_text(encoding="utf-8") == "pear\n"
-    back: JsonObject = {"file_path": "a.txt", "old_string": "pear", "new_string": "fig"}
+    another = await kit.run()
+    assert [" · failed" in call for call in another.calls] == [True]
     assert (await EditTool().run(back, main)).error is not None
     assert file.read_text(encoding="utf-8") == "pear\n"
 

@@ -25,7 +25,8 @@ from midturn_core.events import (
 )
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import CancelReason
-from midturn_core.model.messages import JsonObject, Outcome, ToolUseResult, UserMessage
+from midturn_core.model.client import RequestCounted
+from midturn_core.model.messages import JsonObject, Outcome, ToolUseResult, Usage, UserMessage
 from midturn_core.permission.ask import AskAnswer
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 from midturn_core.subagent.types import EXPLORE, GENERAL
@@ -33,7 +34,7 @@ from midturn_core.subagent.watch import SubagentWatch
 from midturn_core.tool import ToolContext, ToolResult
 from tests.core.dispatch.kit import Body, Latch, ProbeTool, safe, shell, writer
 from tests.support.agent_kit import until
-from tests.support.scripted_model import USAGE, ScriptedModel, calls, text, use
+from tests.support.scripted_model import USAGE, ScriptedModel, Step, calls, text, use
 from tests.support.subagent_kit import MAIN, SESSION, SubagentKit, nothing_left_running
 
 SUB = AgentRuntimeId(SESSION, "sub-1")
@@ -110,11 +111,13 @@ async def test_tool_use_ids_of_two_subagents_differ_where_the_service_counts_fro
 
 
 async def test_what_it_spends_is_told_also_when_it_fails() -> None:
-    model = ScriptedModel(calls(use("a", "Look")), [OfflineError("No connection.")])
+    begun = Usage(50, 1)
+    broken: list[Step] = [RequestCounted(begun), OfflineError("No connection.")]
+    model = ScriptedModel(calls(use("a", "Look")), broken)
     kit = SubagentKit(model, [safe("Look")])
     outcome = await kit.run()
     assert (outcome.reason, outcome.error) == (TurnEndReason.FAILED, "No connection.")
-    assert kit.spent == outcome.usage == USAGE
+    assert kit.spent == outcome.usage == USAGE + begun
     await nothing_left_running()
 
 
@@ -347,7 +350,7 @@ async def test_many_subagents_one_after_another_leave_no_worker_behind() -> None
     for _ in range(20):
         await kit.run()
     assert workers == {"tool-io-worker"}
-    assert set(threading.enumerate()) <= before
+    await until(lambda: set(threading.enumerate()) <= before)
 
 
 async def test_it_counts_as_running_until_it_has_ended() -> None:
