@@ -151,7 +151,8 @@ def main() -> None:
         subjects = make_subjects(bench.workspace, port)
         asyncio.run(compare(bench, subjects, sizes, caps))
         print(f"\nbounds, for calls of {DELAY_MS:.0f} ms; the median of {arguments.runs}")
-        for subject in (Subject(safe("Pause", pause), [{}] * MAX_CALLS), subjects[-1]):
+        pauses = Subject(safe("Pause", pause), [{"n": number} for number in range(MAX_CALLS)])
+        for subject in (pauses, subjects[-1]):
             asyncio.run(judge(bench, subject, arguments.runs))
         asyncio.run(judge_early_start(arguments.runs))
 
