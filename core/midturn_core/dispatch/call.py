@@ -93,7 +93,7 @@ class CallExecution:
         self.result: ToolUseResult | None = None
         self._answer: ToolUseResult | None = None
         """What the tool left; its result, unless a stage after the slot changes it."""
-        self._discarded = False
+        self.discarded = False
         self._kept = not place.early
         self._when_kept: list[Callable[[], None]] = []
         self._signal = SignalSource()
@@ -122,12 +122,8 @@ class CallExecution:
 
     def discard(self) -> None:
         """The call counts for nothing: it is cut, and nobody hears of it any more (D38)."""
-        self._discarded = True
+        self.discarded = True
         self.request_stop(CancelReason.SUPERSEDED)
-
-    @property
-    def discarded(self) -> bool:
-        return self._discarded
 
     def report(self) -> CallReport:
         assert self.result is not None
@@ -162,7 +158,7 @@ class CallExecution:
         finally:
             slot.release()
             self.give_up()
-            if not self._discarded:
+            if not self.discarded:
                 self._scope.line.leave(self._index)
 
     def give_up(self) -> None:
@@ -397,9 +393,9 @@ class CallExecution:
             retried=self._retried,
         )
         self._emit(ToolResultReady(self._scope.batch.batch_id, self._index, self.result))
-        if not self._discarded:
+        if not self.discarded:
             self._scope.on_result(self)
 
     def _emit(self, event: Event) -> None:
-        if not self._discarded:
+        if not self.discarded:
             self._scope.emit(event)
