@@ -81,6 +81,8 @@ class Plan:
     """For each context its batches: the calls (tool and input), and the blows."""
     closes: bool
     """The dispatcher is closed under the last batches."""
+    streams: bool = False
+    """Calls are heard while their message streams; there are no interceptors then (D24)."""
 
 
 @st.composite
@@ -124,7 +126,10 @@ def plans(draw: st.DrawFn, fates: tuple[str, ...] = FATES) -> Plan:
     )
     contexts = st.lists(st.lists(batch, min_size=1, max_size=3).map(tuple), min_size=1, max_size=2)
     closes = draw(st.sampled_from([False] * 5 + [True]))
-    return Plan(draw(configs()), draw(configs()), tuple(draw(contexts)), closes)
+    config, streams = draw(configs()), draw(st.booleans())
+    if streams:
+        config = replace(config, mixed="segments", start="streaming")
+    return Plan(config, draw(configs()), tuple(draw(contexts)), closes, streams)
 
 
 @dataclass
@@ -226,10 +231,11 @@ class Run:
         self.plan = plan
         self.ledger: list[LedgerBatch] = []
         self.finished = 0
-        self.interceptors = ToolInterceptors(
-            ToolInterceptor("lively", world.before, world.after, time_limit=0.03)
-        )
-        if any("block" in given.values() for _, given in self._calls()):
+        self.interceptors = ToolInterceptors()
+        if not plan.streams:
+            lively = ToolInterceptor("lively", world.before, world.after, time_limit=0.03)
+            self.interceptors.add(lively)
+        if not plan.streams and any("block" in given.values() for _, given in self._calls()):
             blocking = ToolInterceptor("blocking", on_a_thread, on_a_thread, time_limit=0.03)
             self.interceptors.add(blocking)
         self.bench = Bench(
@@ -271,18 +277,22 @@ class Run:
                 ToolUse(f"{context_id.agent}-{step}-{n}", *call) for n, call in enumerate(asked)
             ]
             conversation.add_user_text("go on")
-            message = conversation.add_assistant([TextBlock("so"), *uses])
-            assert message is not None
-            turn = SignalSource()
-            signals = BatchSignals.under(turn)
-            batch = asyncio.create_task(batches.run(message.tool_uses, step, signals))
-            self._strike(batch, blows, turn, signals, message.tool_uses)
-            try:
-                conversation.add_results((await batch).results)
-                self.finished += 1
-            except asyncio.CancelledError:
-                conversation.close_pending("stopped: the program is closing", Outcome.STOPPED)
-                break
+            async with batches.listening(step, lambda use_id, _: use_id) as listener:
+                for use in uses if self.plan.streams else ():
+                    listener.complete(use)
+                    await asyncio.sleep(0.005)
+                message = conversation.add_assistant([TextBlock("so"), *uses])
+                assert message is not None
+                turn = SignalSource()
+                signals = BatchSignals.under(turn)
+                batch = asyncio.create_task(batches.run(message.tool_uses, step, signals))
+                self._strike(batch, blows, turn, signals, message.tool_uses)
+                try:
+                    conversation.add_results((await batch).results)
+                    self.finished += 1
+                except asyncio.CancelledError:
+                    conversation.close_pending("stopped: the program is closing", Outcome.STOPPED)
+                    break
         return context_id.agent, journal
 
     def _strike(
