@@ -56,6 +56,8 @@ class Start:
     command: Sequence[str] = COMMAND
     read_rate: int | None = None
     """Bytes per second that the terminal takes; None for no limit."""
+    cpr: str = "bottom"
+    """How the terminal answers when it is asked for its cursor; "none" for not at all."""
 
 
 class LiveMidturn(PtySession):
@@ -75,6 +77,7 @@ class LiveMidturn(PtySession):
             env=dict(environ),
             cwd=str(workspace),
             read_rate=start.read_rate,
+            cpr=start.cpr,
         )
 
     def type(self, text: str) -> None:

@@ -316,6 +316,17 @@ class PtySession:
             visible = shown
         return Flicker(total, missing, vanished, honour_sync)
 
+    def most_rows(self, text: str, start: int = 0) -> int:
+        """In how many rows at once the text has stood at the end of a frame."""
+        with self.log.changed:
+            data = bytes(self.log.data)
+        most = 0
+        for screen, stop in self._replay(None):
+            in_frame = data.rfind(SYNC_ON, 0, stop) > data.rfind(SYNC_OFF, 0, stop)
+            if stop > start and not in_frame:
+                most = max(most, sum(text in screen.row_text(y) for y in range(screen.lines)))
+        return most
+
     def close(self, grace: float = 2.0) -> int | None:
         """Hang up, then make sure that the command has ended."""
         if self.process.poll() is None:
