@@ -32,9 +32,14 @@ from midturn_core.model.messages import (
 
 @dataclass(frozen=True, slots=True)
 class UserTextAdded:
-    """What the user said: texts, each followed by the pictures that belong to it."""
+    """What the user said: texts, each followed by the pictures that belong to it.
+
+    ``inputs`` are the uuids of the queued inputs that are in it, so that whoever reads the log
+    knows that they were delivered (D12).
+    """
 
     parts: tuple[UserPart, ...]
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +49,14 @@ class AssistantAdded:
 
 @dataclass(frozen=True, slots=True)
 class ResultsAdded:
-    """The results of the pending tool uses in call order, and what the user said after them."""
+    """The results of the pending tool uses in call order, and what the user said after them.
+
+    ``inputs`` as in ``UserTextAdded``.
+    """
 
     results: tuple[ToolUseResult, ...]
     parts: tuple[UserPart, ...] = ()
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +126,9 @@ class Conversation:
     def __len__(self) -> int:
         return len(self._messages)
 
-    def add_user_text(self, *parts: UserPart) -> None:
+    def add_user_text(self, *parts: UserPart, inputs: Sequence[str] = ()) -> None:
         """Append what the user says; merged into the last message when that is the user's.
+        ``inputs`` are the uuids of the queued inputs among it.
 
         Raises:
             ConversationError: tool uses wait for their results.
@@ -127,7 +137,7 @@ class Conversation:
         kept = _non_empty(parts)
         if kept:
             self._append_user(_user_blocks(kept))
-            self._record(UserTextAdded(kept))
+            self._record(UserTextAdded(kept, tuple(inputs)))
 
     def add_assistant(self, blocks: Iterable[AssistantBlock]) -> AssistantMessage | None:
         """Append the model's message in the form in which it may be sent back.
@@ -149,8 +159,14 @@ class Conversation:
         self._record(AssistantAdded(kept))
         return message
 
-    def add_results(self, results: Sequence[ToolUseResult], parts: Sequence[UserPart] = ()) -> None:
+    def add_results(
+        self,
+        results: Sequence[ToolUseResult],
+        parts: Sequence[UserPart] = (),
+        inputs: Sequence[str] = (),
+    ) -> None:
         """Answer the pending tool uses, in call order; ``parts`` follow in the same message.
+        ``inputs`` are the uuids of the queued inputs among them.
 
         Raises:
             ConversationError: the results are not exactly those that are pending, in order.
@@ -161,7 +177,7 @@ class Conversation:
             raise ConversationError(f"results {given} do not answer the tool uses {wanted}")
         kept = _non_empty(parts)
         self._messages.append(UserMessage((*results, *_user_blocks(kept))))
-        self._record(ResultsAdded(tuple(results), kept))
+        self._record(ResultsAdded(tuple(results), kept, tuple(inputs)))
 
     def close_pending(self, content: str, outcome: Outcome = Outcome.SKIPPED) -> int:
         """Answer every pending tool use with ``content``; returns how many there were."""
@@ -203,12 +219,12 @@ class Conversation:
     def apply(self, change: ConversationChange) -> None:
         """Do what the operation of this change does, and record it."""
         match change:
-            case UserTextAdded(parts):
-                self.add_user_text(*parts)
+            case UserTextAdded(parts, inputs):
+                self.add_user_text(*parts, inputs=inputs)
             case AssistantAdded(blocks):
                 self.add_assistant(blocks)
-            case ResultsAdded(results, parts):
-                self.add_results(results, parts)
+            case ResultsAdded(results, parts, inputs):
+                self.add_results(results, parts, inputs)
             case Compacted(texts):
                 self.compact(*texts)
             case Cleared():

@@ -40,14 +40,15 @@ Data: TypeAlias = dict[str, JsonValue]
 def change_to_json(change: ConversationChange) -> tuple[str, Data]:
     """The record type and its data."""
     match change:
-        case UserTextAdded(parts):
-            return "user_text", _parts_to_json(parts)
+        case UserTextAdded(parts, inputs):
+            return "user_text", {**_parts_to_json(parts), **_inputs_to_json(inputs)}
         case AssistantAdded(blocks):
             return "assistant", {"blocks": [block_to_json(block) for block in blocks]}
-        case ResultsAdded(results, parts):
+        case ResultsAdded(results, parts, inputs):
             return "results", {
                 "results": [result_to_json(result) for result in results],
                 **_parts_to_json(parts),
+                **_inputs_to_json(inputs),
             }
         case Compacted(texts):
             return "compacted", {"texts": list(texts)}
@@ -67,12 +68,12 @@ def change_from_json(
     """
     match kind:
         case "user_text":
-            return UserTextAdded(_parts_from_json(data, find))
+            return UserTextAdded(_parts_from_json(data, find), _inputs_from_json(data))
         case "assistant":
             return AssistantAdded(tuple(map(_block_from_json, _objects(data, "blocks"))))
         case "results":
             results = tuple(map(_result_from_json, _objects(data, "results")))
-            return ResultsAdded(results, _parts_from_json(data, find))
+            return ResultsAdded(results, _parts_from_json(data, find), _inputs_from_json(data))
         case "compacted":
             return Compacted(_texts(data))
         case "cleared":
@@ -103,6 +104,17 @@ def _parts_from_json(data: JsonObject, find: AttachmentFinder) -> tuple[UserPart
         ref = AttachmentRef(_text(picture, "file"), _text(picture, "name"))
         placed.append((after - 1, find(ref)))
     return tuple(part for _, part in sorted(placed, key=lambda pair: pair[0]))
+
+
+def _inputs_to_json(inputs: tuple[str, ...]) -> Data:
+    return {"inputs": list(inputs)} if inputs else {}
+
+
+def _inputs_from_json(data: JsonObject) -> tuple[str, ...]:
+    uuids = data.get("inputs", [])
+    if not isinstance(uuids, list):
+        raise ValueError("inputs is not a list")
+    return tuple(uuid for uuid in uuids if isinstance(uuid, str))
 
 
 def stamp_to_json(path: Path, stamp: ReadStamp) -> Data:

@@ -135,6 +135,8 @@ class Resumed:
     stamps: dict[Path, ReadStamp]
     usage: Usage
     warnings: tuple[str, ...]
+    delivered: frozenset[str] = frozenset()
+    """The uuids of all queued inputs that the log holds (D12)."""
 
 
 class SessionStore:
@@ -248,6 +250,7 @@ class _Recorded:
     changes: list[ConversationChange] = field(default_factory=list[ConversationChange])
     stamps: dict[Path, ReadStamp] = field(default_factory=dict[Path, ReadStamp])
     usage: Usage = Usage()
+    delivered: set[str] = field(default_factory=set[str])
     unknown: int = 0
     mended: int = 0
     conversation: Conversation = field(init=False)
@@ -267,6 +270,8 @@ def _read_records(records: Iterable[Record], find: AttachmentFinder) -> _Recorde
                 found.usage += usage_from_json(record.data)
             else:
                 change = change_from_json(record.type, record.data, find)
+                if isinstance(change, UserTextAdded | ResultsAdded):
+                    found.delivered.update(change.inputs)
                 found.mended += 0 if change is None else _apply_mending(found.conversation, change)
         except (ValueError, ConversationError):
             found.unknown += 1
@@ -289,7 +294,14 @@ def _rebuild(session: Session, records: Iterable[Record], warnings: tuple[str, .
     ]
     notes = [text.format(count) for count, text in said if count]
     told = (*warnings, f"Resuming the session: {'; '.join(notes)}.") if notes else warnings
-    return Resumed(session, tuple(found.changes), found.stamps, found.usage, told)
+    return Resumed(
+        session,
+        tuple(found.changes),
+        found.stamps,
+        found.usage,
+        told,
+        frozenset(found.delivered),
+    )
 
 
 def _apply_mending(conversation: Conversation, change: ConversationChange) -> int:
@@ -318,9 +330,9 @@ def _apply_results(conversation: Conversation, change: ResultsAdded) -> int:
             given.get(use.id) or ToolUseResult(use.id, use.name, Outcome.STOPPED, LOST_RESULT)
             for use in pending
         ]
-        conversation.add_results(results, change.parts)
+        conversation.add_results(results, change.parts, change.inputs)
         return missing
-    conversation.add_user_text(*change.parts)
+    conversation.add_user_text(*change.parts, inputs=change.inputs)
     return 1
 
 

@@ -64,6 +64,24 @@ def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
     assert resumed.warnings == ()
 
 
+def test_the_log_knows_which_queued_inputs_it_holds_even_after_the_history_was_cleared(
+    tmp_path: Path,
+) -> None:
+    store = SessionStore(tmp_path)
+    session = store.create(tmp_path)
+    conversation = Conversation(session.record_change)
+    conversation.add_user_text("one", "two", inputs=["uuid-1", "uuid-2"])
+    conversation.add_assistant([ToolUse("a", "Read", {})])
+    result = ToolUseResult("a", "Read", Outcome.SUCCEEDED, "x")
+    conversation.add_results([result], ["steer"], inputs=["uuid-3"])
+    conversation.clear()
+    conversation.add_user_text("a note")
+    session.close()
+
+    resumed = store.resume(store.latest(tmp_path), tmp_path)
+    assert resumed.delivered == {"uuid-1", "uuid-2", "uuid-3"}
+
+
 def test_a_second_instance_is_told(tmp_path: Path) -> None:
     session = SessionStore(tmp_path).create(tmp_path)
     Conversation(session.record_change).add_user_text("hi")
