@@ -67,15 +67,17 @@ class MessageQueueManager:
         with self._lock:
             self._listeners = tuple(known for known in self._listeners if known is not listener)
 
-    def enqueue(self, item: QueuedInput) -> None:
-        """Let an input wait. One whose uuid is already waiting changes nothing.
+    def enqueue(self, item: QueuedInput, *, capped: bool = True) -> None:
+        """Let an input wait. One whose uuid is already waiting changes nothing. ``capped`` False:
+        the cap was looked at elsewhere.
 
         Raises:
             QueueFullError: the cap of its context is reached; nothing was stored (D11).
         """
         with self._lock:
             known = self._repository.get(item.uuid) is not None
-            if not known and self._cap and self._repository.size(item.context_id) >= self._cap:
+            full = self._cap and self._repository.size(item.context_id) >= self._cap
+            if capped and full and not known:
                 raise QueueFullError(
                     f"{self._cap} inputs are already waiting; "
                     "remove one with /queue rm, or raise queue.cap"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import IntEnum
 from types import MappingProxyType
@@ -65,6 +65,10 @@ class QueuedInput:
     @property
     def held(self) -> bool:
         return HELD_KEY in self.metadata
+
+    def as_held(self) -> QueuedInput:
+        """The same input, kept back until released."""
+        return replace(self, metadata={**self.metadata, HELD_KEY: "1"})
 
     @property
     def is_prompt(self) -> bool:

@@ -1,0 +1,324 @@
+"""``RepositoryMirror``: the queue of a running session, kept in a shared store too (D7, D12).
+
+The session works on its queue in memory, at once and under one lock; the mirror repeats every
+change in the store, in order, on one worker thread, and brings in what others change there. So a
+slow store never stalls the input line, and what is typed survives the program.
+
+The one step that waits for the store is a delivery: ``claim`` tells which inputs are still there
+to be delivered, because another process may have taken one out at the same moment. While the store
+fails the session goes on from memory, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from midturn_core.errors import QueueStoreError
+from midturn_core.ids import AgentRuntimeId
+from midturn_core.queue.events import QueueChangeReason, QueueChangeType, QueueEvent
+from midturn_core.queue.manager import MessageQueueManager
+from midturn_core.queue.reconcile import reconcile
+from midturn_core.queue.repository import MessageQueueRepository
+from midturn_core.queue.store_worker import RETRY_PAUSES, StoreWorker
+from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilter
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+CLAIM_SECONDS = 5.0
+"""How long a delivery waits for a slow store; then it goes on from memory."""
+CLOSE_SECONDS = 5.0
+"""How long leaving waits for changes that are not stored yet."""
+
+
+def _accept(_: QueuedInput) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorHooks:
+    """Whom the mirror tells; all are called on its worker thread.
+
+    ``trouble``: the store began to fail, or works again (None). ``arrived``: inputs came from
+    outside. ``refusal``: why an input from outside may not enter; empty when it may. ``refused``:
+    one did not, and why.
+    """
+
+    trouble: Callable[[QueueStoreError | None], None]
+    arrived: Callable[[], None]
+    refusal: Callable[[QueuedInput], str] = _accept
+    refused: Callable[[QueuedInput, str], None] = lambda _item, _why: None
+
+
+class RepositoryMirror:
+    """Keeps one context of a manager and of a store in step. A listener of the manager.
+
+    Args:
+        open_store: opens the store; called on the worker, again while it raises
+            ``QueueStoreError``.
+        pauses: seconds before each new try of a store that failed.
+    """
+
+    def __init__(
+        self,
+        manager: MessageQueueManager,
+        open_store: Callable[[], MessageQueueRepository],
+        context_id: AgentRuntimeId,
+        hooks: MirrorHooks,
+        pauses: tuple[float, ...] = RETRY_PAUSES,
+    ) -> None:
+        self._manager = manager
+        self._open_store = open_store
+        self._opened: MessageQueueRepository | None = None
+        self._context_id = context_id
+        self._hooks = hooks
+        self._worker = StoreWorker(self._on_trouble, pauses)
+        self._fall_backs: list[Callable[[], None]] = []
+        self._importing = False
+        self._on_the_way = 0
+        """Changes made here that the store does not have yet."""
+        self._known: set[str] = set()
+        """Inputs that are, or are about to be, in the store."""
+        self._unstored: dict[str, QueuedInput] = {}
+        self._leaving: set[str] = set()
+        """Drained here; the store may still show them."""
+        self._unsubscribe: Callable[[], None] = lambda: None
+
+    @property
+    def trouble(self) -> QueueStoreError | None:
+        return self._worker.trouble
+
+    @property
+    def unstored(self) -> tuple[QueuedInput, ...]:
+        """Inputs whose text is in memory only, oldest first."""
+        with self._manager.atomic():
+            return tuple(self._unstored.values())
+
+    async def start(self, delivered: frozenset[str] = frozenset()) -> list[QueuedInput]:
+        """Bring in what an earlier run left, all of it held (D5), and begin to listen.
+
+        ``delivered`` are the inputs that the session's log holds: a crash may have left them
+        unconfirmed, and they are not delivered twice (D12). Returns the leftovers in delivery
+        order; an empty list also when the store does not answer in time.
+        """
+        self._manager.add_listener(self)
+        nothing: list[QueuedInput] = []
+        leftovers = await self._ask(lambda: self._load(delivered), nothing)
+        self._worker.submit(self._subscribe)
+        return leftovers
+
+    def on_event(self, event: QueueEvent) -> None:
+        """Repeat a change in the store; called with the manager's lock held."""
+        item = event.input
+        if self._importing or item.context_id != self._context_id:
+            return
+        match event.change_type:
+            case QueueChangeType.ENQUEUED:
+                self._known.add(item.uuid)
+                self._unstored[item.uuid] = item
+                self._repeat(partial(self._enqueue, item))
+            case QueueChangeType.DRAINED:
+                self._leaving.add(item.uuid)
+            case QueueChangeType.REMOVED:
+                self._forget(item.uuid)
+                self._repeat(lambda: self._store.remove(item.uuid))
+            case QueueChangeType.CHANGED if event.reason is QueueChangeReason.MOVED:
+                before = self._next_in_tier(item)
+                self._repeat(lambda: self._store.move(item.uuid, before))
+            case QueueChangeType.CHANGED:
+                if item.uuid in self._unstored:
+                    self._unstored[item.uuid] = item
+                self._repeat(lambda: self._store.replace(item))
+
+    async def claim(self, items: Sequence[QueuedInput]) -> list[QueuedInput]:
+        """Those of the drained ``items`` that are still to be delivered, in the same order.
+
+        What another process took out of the store meanwhile is dropped. What was never stored,
+        and everything while the store fails, counts.
+        """
+        shared = frozenset(item.uuid for item in items if item.uuid in self._known)
+        if not shared:
+            return list(items)
+        ours = await self._ask(lambda: self._claim(shared), shared)
+        return [item for item in items if item.uuid not in shared or item.uuid in ours]
+
+    def confirm(self, uuids: Iterable[str]) -> None:
+        """These inputs are in the session's log, or were carried out: forget them for good."""
+        with self._manager.atomic():
+            shared = [uuid for uuid in uuids if uuid in self._known]
+        if shared:
+            self._worker.submit(partial(self._confirm, shared))
+
+    def sync(self) -> None:
+        """Look at the store soon; for whoever hears that something changed there."""
+        self._worker.submit(self._import)
+
+    async def close(self, seconds: float = CLOSE_SECONDS) -> bool:
+        """Let the store take what is on its way and let go of it; False when it did not."""
+        self._manager.remove_listener(self)
+        self._unsubscribe()
+        done = await asyncio.to_thread(self._worker.close, seconds)
+        if done and self._opened is not None:
+            try:
+                await asyncio.to_thread(self._opened.close)
+            except QueueStoreError:
+                _log.warning("the queue's store was not closed", exc_info=True)
+        return done
+
+    @property
+    def _store(self) -> MessageQueueRepository:
+        """For jobs only: it may have to be opened."""
+        if self._opened is None:
+            self._opened = self._open_store()
+        return self._opened
+
+    async def _ask(self, find: Callable[[], T], otherwise: T) -> T:
+        """What the worker finds; ``otherwise`` when the store fails or is too slow."""
+        answer: Future[T] = Future()
+        fall_back = partial(_settle, answer, otherwise)
+        self._fall_backs.append(fall_back)
+        self._worker.submit(lambda: _settle(answer, find()))
+        if self._worker.trouble is not None:
+            fall_back()
+        try:
+            async with asyncio.timeout(CLAIM_SECONDS):
+                return await asyncio.wrap_future(answer)
+        except TimeoutError:
+            _log.warning("the queue's store did not answer in %.0f s", CLAIM_SECONDS)
+            return otherwise
+        finally:
+            self._fall_backs.remove(fall_back)
+
+    def _on_trouble(self, error: QueueStoreError | None) -> None:
+        if error is not None:
+            for fall_back in tuple(self._fall_backs):
+                fall_back()
+        self._hooks.trouble(error)
+
+    def _repeat(self, change: Callable[[], object]) -> None:
+        """Make a change in the store as well. It answers False where somebody else was faster:
+        then ``_import`` brings the difference in.
+        """
+
+        def job() -> None:
+            try:
+                change()
+            except QueueStoreError:
+                raise  # it is tried again, so it is still on the way
+            except Exception:
+                # Isolation wall: one change that cannot be made must not keep all others out.
+                _log.exception("a change of the queue could not be stored")
+            with self._manager.atomic():
+                self._on_the_way -= 1
+
+        self._on_the_way += 1
+        self._worker.submit(job)
+
+    def _subscribe(self) -> None:
+        self._unsubscribe = self._store.subscribe(_Arrivals(self))
+
+    def _enqueue(self, item: QueuedInput) -> None:
+        self._store.enqueue(item)
+        with self._manager.atomic():
+            self._unstored.pop(item.uuid, None)
+
+    def _claim(self, uuids: frozenset[str]) -> frozenset[str]:
+        selection = QueueFilter(self._context_id, exclude_held=False, uuids=uuids)
+        return frozenset(item.uuid for item in self._store.claim(selection))
+
+    def _confirm(self, uuids: Sequence[str]) -> None:
+        self._store.confirm(uuids)
+        with self._manager.atomic():
+            for uuid in uuids:
+                self._forget(uuid)
+
+    def _forget(self, uuid: str) -> None:
+        self._known.discard(uuid)
+        self._unstored.pop(uuid, None)
+        self._leaving.discard(uuid)
+
+    def _load(self, delivered: frozenset[str]) -> list[QueuedInput]:
+        self._store.recover(self._context_id)
+        found = self._stored()
+        self._store.confirm([item.uuid for item in found if item.uuid in delivered])
+        leftovers = [item.as_held() for item in found if item.uuid not in delivered]
+        for item in leftovers:
+            self._store.replace(item)
+        self._bring_in(leftovers)
+        return leftovers
+
+    def _import(self) -> None:
+        """Take over what others changed; once more when something of ours was on its way: then
+        what was read is older than what is known here.
+        """
+        stored = self._stored()
+        with self._manager.atomic():
+            if self._on_the_way:
+                self._worker.submit(self._import)
+                return
+            wanted = [item for item in stored if item.uuid not in self._leaving]
+            refused = self._bring_in(wanted)
+        for item, why in refused:
+            self._store.remove(item.uuid)
+            self._hooks.refused(item, why)
+
+    def _bring_in(self, stored: Sequence[QueuedInput]) -> list[tuple[QueuedInput, str]]:
+        """Make the queue here equal to the store; returns what may not enter, and why."""
+        with self._manager.atomic():
+            reasons = [(item, self._why_not(item)) for item in stored]
+            wanted = [item for item, why in reasons if not why]
+            present = {item.uuid for item in wanted}
+            wanted += [
+                item
+                for item in self._manager.snapshot(self._context_id)
+                if item.uuid in self._unstored and item.uuid not in present
+            ]
+            self._importing = True
+            try:
+                arrived = reconcile(self._manager, self._context_id, wanted)
+            finally:
+                self._importing = False
+            self._known.update(item.uuid for item in wanted)
+        if arrived:
+            self._hooks.arrived()
+        return [(item, why) for item, why in reasons if why]
+
+    def _why_not(self, item: QueuedInput) -> str:
+        return "" if item.uuid in self._known else self._hooks.refusal(item)
+
+    def _stored(self) -> list[QueuedInput]:
+        everything = QueueFilter(self._context_id, exclude_held=False)
+        return self._store.list_by_max_priority(QueuedInputPriority.LATER, everything)
+
+    def _next_in_tier(self, item: QueuedInput) -> str | None:
+        tier = [
+            other.uuid
+            for other in self._manager.snapshot(self._context_id)
+            if other.priority is item.priority
+        ]
+        behind = tier[tier.index(item.uuid) + 1 :]
+        return behind[0] if behind else None
+
+
+class _Arrivals:
+    """Looks at the store when it says that an input came from elsewhere."""
+
+    def __init__(self, mirror: RepositoryMirror) -> None:
+        self._mirror = mirror
+
+    def on_event(self, event: QueueEvent) -> None:
+        self._mirror.sync()
+
+
+def _settle(answer: Future[T], value: T) -> None:
+    """Give the answer, unless there is one or nobody waits for it any more."""
+    with contextlib.suppress(InvalidStateError):
+        answer.set_result(value)
