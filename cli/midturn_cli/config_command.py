@@ -71,7 +71,7 @@ def _assignment(row: ConfigRow) -> tuple[str, str]:
 
 def _value(loaded: LoadedConfig, key: ConfigKey) -> object:
     value = getattr(getattr(loaded.config, key.section), key.name)
-    return _without_password(value) if key.id == "model.base_url" else value
+    return _without_password(value) if key.id in ("model.base_url", "queue.url") else value
 
 
 def _origin(loaded: LoadedConfig, key: ConfigKey) -> str:

@@ -19,6 +19,7 @@ from midturn_cli.finished_results import FinishedResults
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.log_file import close_log, open_log
 from midturn_cli.render.theme import ThemeChoice
+from midturn_cli.session_queue import SessionQueue
 from midturn_cli.session_status import cost_of, status_of
 from midturn_cli.shown_number import ShownNumber
 from midturn_cli.subagents import SessionSubagents
@@ -58,9 +59,7 @@ from midturn_core.permission.policy import PermissionPolicy
 from midturn_core.permission.rules import RuleSet, check_rules
 from midturn_core.permission.stage import PermissionStage
 from midturn_core.prompt import Surroundings, build_system_prompt
-from midturn_core.queue.listeners import LoggingMessageQueueListener
 from midturn_core.queue.manager import MessageQueueManager
-from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.reminder import SystemReminderFormatter
 from midturn_core.read_files import ReadFiles
 from midturn_core.session.store import Resumed, SessionStore
@@ -110,7 +109,9 @@ class Engine:
         self.read_files = ReadFiles(
             self.resumed.stamps if self.resumed else None, self.session.record_stamp
         )
-        self.queue = self._queue()
+        self.session_queue = SessionQueue(
+            self.config.queue, self.context_id, self.session.log, paths.queue_file(os.environ)
+        )
         self.reminders = SystemReminderFormatter(self.session.head.nonce)
         self.model_settings = ModelSettings(
             self.config.model.name, self.config.model.max_tokens, self.config.model.effort
@@ -130,6 +131,10 @@ class Engine:
     @property
     def workspace(self) -> Path:
         return self.launch.workspace
+
+    @property
+    def queue(self) -> MessageQueueManager:
+        return self.session_queue.manager
 
     @property
     def emit(self) -> Callable[[UiEvent], None]:
@@ -211,9 +216,14 @@ class Engine:
     @cached_property
     def delivery(self) -> InputDelivery:
         queue = self.config.queue
-        rules = DeliveryRules(queue.now_hastens, queue.next_delivery == "step")
+        rules = DeliveryRules(queue.now_hastens, queue.next_delivery == "step", queue.one_per_turn)
         return InputDelivery(
-            self.queue, self.context_id, self.reminders, rules, self.session.files.find
+            self.queue,
+            self.context_id,
+            self.reminders,
+            rules,
+            self.session.files.find,
+            self.session_queue,
         )
 
     @cached_property
@@ -318,11 +328,6 @@ class Engine:
         if self.resumed:
             conversation.replay(self.resumed.changes)
         return conversation
-
-    def _queue(self) -> MessageQueueManager:
-        queue = MessageQueueManager(InMemoryMessageQueueRepository(), self.config.queue.cap)
-        queue.add_listener(LoggingMessageQueueListener())
-        return queue
 
     def _agent_parts(self) -> AgentParts:
         return AgentParts(

@@ -106,6 +106,8 @@ class _Plain:
         undelivered = await session.close()
         for text in undelivered:
             _write(f"not sent: {text}\n")
+        if undelivered and session.engine.session_queue.kept:
+            _write("What was not sent is kept, and offered when you go on with the session.\n")
         if self._interactive and self.next is None and not session.engine.session.log.empty:
             command = "midturn demo" if self._launch.demo else "midturn"
             _write(f"Go on with this session: {command} -r {session.engine.session.id}\n")

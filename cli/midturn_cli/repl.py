@@ -37,6 +37,8 @@ class _Ending:
 
     code: int
     undelivered: tuple[str, ...] = ()
+    kept: bool = False
+    """Whether the store has them, so that the session offers them again."""
     stash: str = ""
     """The draft that was put aside."""
     session_id: str = ""
@@ -239,6 +241,7 @@ class _Repl:
         return _Ending(
             code,
             self._undelivered,
+            session is not None and session.engine.session_queue.kept,
             self.front.stash if self.front is not None else "",
             session.engine.session.id if session is not None and written else "",
             self._launch.demo,
@@ -264,6 +267,8 @@ def _say_goodbye(ending: _Ending) -> None:
     if ending.undelivered:
         lines.append(f"{len(ending.undelivered)} queued input(s) were not sent:")
         lines += [f"  {one_line(text)}" for text in ending.undelivered]
+        if ending.kept and ending.session_id:
+            lines.append("They are kept, and offered when you go on with the session.")
     if ending.stash and ending.reopen is None:
         # Whole and on lines of its own: it is nowhere else, and has to be taken from here.
         lines += ["The stashed draft was not sent:", clean(ending.stash)]

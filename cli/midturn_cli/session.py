@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from midturn_cli.commands.all_commands import all_commands
+from midturn_cli.commands.arguments import age
 from midturn_cli.commands.command import CommandHost
 from midturn_cli.commands.lines import CommandLines
 from midturn_cli.commands.registry import CommandRegistry
@@ -13,8 +14,10 @@ from midturn_cli.engine import Engine, FrontEnd, ModelMaker, configured_model
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.picture_paths import pictures_in
 from midturn_cli.ports import CommandInfo
+from midturn_cli.session_queue import QueueHooks
 from midturn_cli.ui_events import (
     AnswerReplayed,
+    CommandTable,
     Greeting,
     PromptReplayed,
     QueueChanged,
@@ -26,7 +29,7 @@ from midturn_core.events import Notice, NoticeLevel
 from midturn_core.model.messages import AssistantMessage, ImageBlock, TextBlock, UserMessage
 from midturn_core.queue.events import QueueEvent
 from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY
-from midturn_core.queue.types import QueuedInputPriority
+from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 from midturn_core.version import VERSION
 
 DEMO_HINTS = (
@@ -78,10 +81,14 @@ class InteractiveSession:
                 emit=self.engine.observe,
                 cancel_awaited_call=self.engine.cancel_awaited_call,
                 rules=ControllerRules(
-                    QueuedInputPriority[queue.enter.upper()], queue.later == "idle"
+                    QueuedInputPriority[queue.enter.upper()],
+                    queue.later == "idle",
+                    queue.one_per_turn,
                 ),
+                claims=self.engine.session_queue,
             )
         )
+        self._opening: asyncio.Task[None] | None = None
         self._lines.controller = self.controller
         self.engine.queue.add_listener(_QueueScreen(self.engine))
 
@@ -97,6 +104,7 @@ class InteractiveSession:
             self.engine.warn(warning)
         if engine.resumed:
             self._show_resumed(engine.resumed.warnings)
+        self._opening = asyncio.create_task(self._open_queue())
         if launch.session is SessionStart.CHOOSE:
             self.submit("/resume", None)
         if launch.prompt and (problem := self.submit_line(launch.prompt)):
@@ -150,15 +158,45 @@ class InteractiveSession:
         """End what runs and let go of everything; the inputs that were never delivered."""
         await self._lines.close()
         await self.controller.close()
+        if self._opening is not None:
+            await self._opening
         waiting = self.engine.queue.snapshot(self.engine.context_id)
+        if waiting:
+            self.engine.session.keep()
+        await self.engine.session_queue.close()
         await self.engine.close()
         return [item.input_text for item in waiting]
+
+    async def _open_queue(self) -> None:
+        """Connect the queue to its store, and offer what an earlier run left in it."""
+        resumed = self.engine.resumed
+        hooks = QueueHooks(self.engine.warn, self.controller.wake)
+        leftovers = await self.engine.session_queue.open(
+            resumed.delivered if resumed else frozenset(), hooks
+        )
+        if leftovers:
+            self.engine.emit(left_over(leftovers))
 
     def _show_resumed(self, warnings: Sequence[str]) -> None:
         for warning in warnings:
             self.engine.warn(warning)
         for event in replayed(self.engine, REPLAYED_MESSAGES):
             self.engine.emit(event)
+
+
+def left_over(items: Sequence[QueuedInput]) -> CommandTable:
+    """What an earlier run left in the queue; nothing of it is sent by itself."""
+    rows = [
+        (str(number), item.priority.name, age(item.enqueued_at), item.input_text)
+        for number, item in enumerate(items, start=1)
+    ]
+    return CommandTable(
+        "Left from last time, held",
+        ("", "tier", "age", "text"),
+        tuple(rows),
+        "Enter on an empty line sends them; /queue shows and removes them one by one, "
+        "/queue clear discards them all",
+    )
 
 
 def replayed(engine: Engine, most: int) -> list[UiEvent]:

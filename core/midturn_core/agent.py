@@ -151,11 +151,11 @@ class Agent:
         """
         parts, began = self._parts, time.monotonic()
         turn = _Turn(interrupt.turn_id, interrupt.signal, interrupt.source, parts.delivery.watch())
-        self._emit(TurnStarted(parts.context_id, turn.id, tuple(inputs)))
         parts.delivery.attach(turn.now)
         error = way_out = ""
         try:
-            self._conversation.add_user_text(*parts.delivery.as_prompts(inputs))
+            self._say(inputs)
+            self._emit(TurnStarted(parts.context_id, turn.id, tuple(inputs)))
             reason = await self._steps(turn)
         except ModelError as failure:
             reason, error, way_out = TurnEndReason.FAILED, str(failure), failure.way_out
@@ -209,12 +209,12 @@ class Agent:
             # Also when the last word came in the same moment: a dying turn drains nothing (D36).
             return self._interrupted()
         if reply.cut is Cut.NOW:
-            return self._deliver_after_cut(turn)
+            return await self._deliver_after_cut(turn)
         if reply.stop_reason is StopReason.REFUSAL:
             return TurnEndReason.REFUSED
         if message is None:
             self._emit(Notice(NoticeLevel.WARNING, "The model's answer was empty."))
-        return self._would_stop(turn, reply.stop_reason)
+        return await self._would_stop(turn, reply.stop_reason)
 
     async def _ask_model(self, turn: _Turn, listener: UseListener | None) -> Reply | None:
         """One message; None when the history was compacted instead and the step starts over."""
@@ -259,9 +259,10 @@ class Agent:
             self._conversation.add_results(outcome.results)
             return self._interrupted()
         ended = self._limit_reached(turn, stalled)
-        items = [] if ended else self._parts.delivery.at_step_boundary()
+        items = [] if ended else await self._parts.delivery.at_step_boundary()
         texts = (*map(self._note, notes), *self._parts.delivery.as_reminders(items))
-        self._conversation.add_results(outcome.results, texts)
+        self._conversation.add_results(outcome.results, texts, _uuids(items))
+        self._parts.delivery.confirm(items)
         cut = reply.cut is Cut.NOW
         point = DeliveryPoint.STREAM_CUT if cut else DeliveryPoint.STEP_BOUNDARY
         self._delivered(turn, items, point)
@@ -289,23 +290,23 @@ class Agent:
             turn.usage += self._delegated
             self._delegated = Usage()
 
-    def _deliver_after_cut(self, turn: _Turn) -> TurnEndReason | None:
+    async def _deliver_after_cut(self, turn: _Turn) -> TurnEndReason | None:
         ended = self._limit_reached(turn)
-        items = [] if ended else self._parts.delivery.at_step_boundary()
-        self._conversation.add_user_text(*self._parts.delivery.as_prompts(items))
+        items = [] if ended else await self._parts.delivery.at_step_boundary()
+        self._say(items)
         self._ensure_users_word("The user stopped your message here; go on.")
         self._delivered(turn, items, DeliveryPoint.STREAM_CUT)
         return ended
 
-    def _would_stop(self, turn: _Turn, stop_reason: StopReason) -> TurnEndReason | None:
-        items = [] if self._limit_reached(turn) else self._parts.delivery.at_would_stop()
+    async def _would_stop(self, turn: _Turn, stop_reason: StopReason) -> TurnEndReason | None:
+        items = [] if self._limit_reached(turn) else await self._parts.delivery.at_would_stop()
         cut_short = stop_reason in (StopReason.MAX_TOKENS, StopReason.PAUSE_TURN)
         if cut_short and turn.continuations < MAX_CONTINUATIONS:
             turn.continuations += 1
             self._conversation.add_user_text(self._note(CONTINUE_NOTE))
         elif not items:
             return TurnEndReason.DONE
-        self._conversation.add_user_text(*self._parts.delivery.as_prompts(items))
+        self._say(items)
         self._delivered(turn, items, DeliveryPoint.TURN_END)
         return None
 
@@ -318,6 +319,12 @@ class Agent:
         """A cut whose input was removed meanwhile leaves nothing to say; the model goes on."""
         if not self._conversation.awaits_model:
             self._conversation.add_user_text(self._note(note))
+
+    def _say(self, items: Sequence[QueuedInput]) -> None:
+        """Append queued inputs as what the user says, and let the store forget them (D12)."""
+        prompts = self._parts.delivery.as_prompts(items)
+        self._conversation.add_user_text(*prompts, inputs=_uuids(items))
+        self._parts.delivery.confirm(items)
 
     def _delivered(self, turn: _Turn, items: Sequence[QueuedInput], point: DeliveryPoint) -> None:
         if items:
@@ -355,6 +362,10 @@ class Agent:
 
     def _note(self, text: str) -> str:
         return self._parts.reminders.wrap(LOOP_NOTE_KEY, text)
+
+
+def _uuids(items: Sequence[QueuedInput]) -> list[str]:
+    return [item.uuid for item in items]
 
 
 async def _trip_on_now(now: NowWatch, signals: SignalSource) -> None:

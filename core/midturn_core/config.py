@@ -60,13 +60,33 @@ class SubagentsConfig:
 
 @dataclass(frozen=True, slots=True)
 class QueueConfig:
+    """
+    Raises:
+        ValueError: the backend is a server, and there is no address.
+    """
+
     enter: Literal["now", "next", "later"] = "next"
     """What Enter means while a turn runs."""
     next_delivery: Literal["step", "turn_end"] = "step"
     later: Literal["idle", "manual"] = "idle"
     now_hastens: bool = True
+    one_per_turn: bool = False
+    """Each prompt that starts a turn is a turn of its own; otherwise neighbours go together (D4)."""
     cap: int = 1000
     """Waiting inputs per context; 0 means no cap (D11)."""
+    ttl: int = 0
+    """Seconds after which a waiting input expires; 0 is never (D11)."""
+    backend: Literal["sqlite", "redis", "memory"] = "sqlite"
+    path: str = ""
+    """The file of SQLite; empty is queue.db in the state folder."""
+    url: str = field(default="", repr=False)
+    """The server of Redis; it may hold a password."""
+    remote_commands: bool = False
+    """Whether slash commands and ! lines may come from outside the session."""
+
+    def __post_init__(self) -> None:
+        if self.backend == "redis" and not self.url:
+            raise ValueError('backend is "redis", which needs the address of the server in url')
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from midturn_core.config_values import (
     Kind,
     Prices,
     ProgramWords,
+    RedisAddress,
     Rules,
     Seconds,
     Switch,
@@ -149,7 +150,35 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
         Switch(),
         "Whether a NOW input cuts the answer short; otherwise it only goes first.",
     ),
+    ConfigKey(
+        "queue",
+        "one_per_turn",
+        Switch(),
+        "Whether each prompt that waits for a turn gets its own; otherwise neighbours go together.",
+    ),
     ConfigKey("queue", "cap", Whole(0), "Most inputs waiting at once; 0 is no limit."),
+    ConfigKey(
+        "queue",
+        "ttl",
+        Whole(0),
+        "Seconds after which a waiting input expires and is set aside; 0 is never.",
+    ),
+    ConfigKey(
+        "queue",
+        "backend",
+        Choice(("sqlite", "redis", "memory")),
+        "Where inputs wait: in a file, on a server, or in memory only, lost with the program.",
+    ),
+    ConfigKey("queue", "path", FilePath(), "The SQLite file; empty is in the state folder."),
+    ConfigKey(
+        "queue", "url", RedisAddress(), "The server of the redis backend, with user and password."
+    ),
+    ConfigKey(
+        "queue",
+        "remote_commands",
+        Switch(),
+        "Whether midturn send may give slash commands and ! lines to a session.",
+    ),
     ConfigKey("permissions", "mode", Choice(_MODES), "The permission mode of a new session."),
     ConfigKey("permissions", "allow", Rules(), "Rules for what is done without asking."),
     ConfigKey("permissions", "ask", Rules(), "Rules for what is always asked."),

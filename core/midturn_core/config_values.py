@@ -81,6 +81,22 @@ class WebAddress:
         return value if _is_line(value) and _is_web_address(value) else None
 
 
+class RedisAddress:
+    """A ``redis://``, ``rediss://`` (TLS) or ``unix://`` address, or empty."""
+
+    allowed = "a redis://, rediss:// or unix:// address in quotes, or empty"
+
+    def read(self, words: str) -> object:
+        return words
+
+    def check(self, value: object, parse_rule: RuleParser) -> KeyValue | None:
+        if not _is_line(value):
+            return None
+        scheme, separator, rest = value.partition("://")
+        reachable = scheme in ("redis", "rediss", "unix") and bool(separator and rest.strip("/"))
+        return value if not value or (reachable and " " not in value) else None
+
+
 class FilePath:
     """A path, or empty. In a file it says where it is; elsewhere it may be relative."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, assert_never
 
@@ -20,6 +20,7 @@ from midturn_core.events import Emit, Notice, NoticeLevel, TurnEnded, TurnEndRea
 from midturn_core.ids import AgentRuntimeId, new_id
 from midturn_core.interrupt import InterruptCoordinator
 from midturn_core.queue.attachments import AttachmentRef, attachment_tags
+from midturn_core.queue.claims import Claims, NoStore
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.metrics import QueueMetricsInterceptor
 from midturn_core.queue.turn_gate import TurnGate
@@ -65,6 +66,8 @@ class ControllerRules:
     """What Enter means while busy."""
     later_when_idle: bool = True
     """Whether LATER inputs leave by themselves when nothing else waits."""
+    one_per_turn: bool = False
+    """Whether each prompt that waits for a turn gets one of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class ControllerParts:
     cancel_awaited_call: Callable[[], bool]
     """Cancels the call that keeps a waiting NOW input from being delivered (D1)."""
     rules: ControllerRules = ControllerRules()
+    claims: Claims = field(default_factory=NoStore)
 
 
 class SessionController:
@@ -84,7 +88,7 @@ class SessionController:
 
     def __init__(self, parts: ControllerParts) -> None:
         self._parts = parts
-        self._gate = TurnGate(parts.queue, parts.context_id)
+        self._gate = TurnGate(parts.queue, parts.context_id, one_per_turn=parts.rules.one_per_turn)
         self._metrics = QueueMetricsInterceptor(parts.queue)
         self._current: InterruptCoordinator | None = None
         self._work: asyncio.Task[None] | None = None
@@ -243,12 +247,18 @@ class SessionController:
             self._parts.queue.hold(self._parts.context_id)
 
     async def _one(self, items: list[QueuedInput], interrupt: InterruptCoordinator) -> None:
+        items = await self._parts.claims.claim(items)
+        if not items:
+            return  # somebody took them out of the store in the same moment
         kind = LineKind(items[0].metadata.get(KIND_KEY, LineKind.PROMPT.value))
         match kind:
             case LineKind.PROMPT:
                 await self._turn(items, interrupt)
             case LineKind.COMMAND | LineKind.SHELL:
-                await self._parts.lines.run_own_turn(items[0], interrupt)
+                try:
+                    await self._parts.lines.run_own_turn(items[0], interrupt)
+                finally:
+                    self._parts.claims.confirm([items[0].uuid])
             case LineKind.IMMEDIATE:
                 self._parts.lines.run_immediate(items[0].input_text)
             case _:

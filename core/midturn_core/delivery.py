@@ -1,7 +1,8 @@
 """What of the queue reaches the model inside a turn, and when (D1-D4).
 
 There are two points: the step boundary (after tool results, or where a NOW input cut a message)
-and the would-stop, where the model asked for no tool. Each is one atomic drain.
+and the would-stop, where the model asked for no tool. Each is one atomic drain; what it took is
+then claimed in the store that others can reach, and confirmed once the history holds it (D12).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import partial
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.model.messages import UserPart
 from midturn_core.queue.attachments import AttachmentFinder, AttachmentRef, attachments_of
+from midturn_core.queue.claims import Claims, NoStore
 from midturn_core.queue.events import QueueEvent
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY, SystemReminderFormatter
@@ -24,11 +26,12 @@ from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilt
 @dataclass(frozen=True, slots=True)
 class DeliveryRules:
     """``now_hastens`` False keeps only the ordering of NOW; ``next_at_step`` False holds NEXT
-    back until the model wants to stop.
+    back until the model wants to stop; ``one_per_turn`` True answers what waits then one by one.
     """
 
     now_hastens: bool = True
     next_at_step: bool = True
+    one_per_turn: bool = False
 
 
 class NowWatch:
@@ -71,12 +74,14 @@ class InputDelivery:
         reminders: SystemReminderFormatter,
         rules: DeliveryRules,
         find_attachment: AttachmentFinder = _unknown,
+        claims: Claims | None = None,
     ) -> None:
         self._queue = queue
         self._context_id = context_id
         self._reminders = reminders
         self._rules = rules
         self._find = find_attachment
+        self._claims: Claims = claims if claims is not None else NoStore()
 
     def watch(self) -> NowWatch:
         return NowWatch(self, asyncio.get_running_loop())
@@ -94,20 +99,28 @@ class InputDelivery:
             and self._queue.peek(self._prompts(QueuedInputPriority.NOW)) is not None
         )
 
-    def at_step_boundary(self) -> list[QueuedInput]:
+    async def at_step_boundary(self) -> list[QueuedInput]:
         """NOW first, then NEXT unless it is held back; commands stay in the queue, and so do the
         NEXT prompts behind one (D2, D3).
         """
         most = QueuedInputPriority.NEXT if self._rules.next_at_step else QueuedInputPriority.NOW
-        return self._queue.drain_at_step(self._prompts(most))
+        return await self._claims.claim(self._queue.drain_at_step(self._prompts(most)))
 
-    def at_would_stop(self) -> list[QueuedInput]:
+    async def at_would_stop(self) -> list[QueuedInput]:
         """The waiting prompts up to the first command, which is a barrier (D4).
 
         Nothing means that the turn may end; what is enqueued from then on starts the next one.
         """
         selection = QueueFilter(self._context_id, max_priority=QueuedInputPriority.NEXT)
-        return self._queue.drain_or_close(selection, lambda: None)
+        one = self._rules.one_per_turn
+        while items := self._queue.drain_or_close(selection, lambda: None, one=one):
+            if ours := await self._claims.claim(items):
+                return ours
+        return []
+
+    def confirm(self, items: Sequence[QueuedInput]) -> None:
+        """The history that holds these is in the log."""
+        self._claims.confirm(item.uuid for item in items)
 
     def as_reminders(self, items: Sequence[QueuedInput]) -> tuple[UserPart, ...]:
         """How inputs stand inside a turn: each text its own system reminder, verbatim (D13), and

@@ -33,6 +33,11 @@ def sessions_folder(environ: Mapping[str, str], *, demo: bool = False) -> Path:
     return state_folder(environ) / ("demo-sessions" if demo else "sessions")
 
 
+def queue_file(environ: Mapping[str, str]) -> Path:
+    """Where inputs wait when ``[queue] path`` is empty: one file for all sessions."""
+    return state_folder(environ) / "queue.db"
+
+
 def log_file(environ: Mapping[str, str]) -> Path:
     """Where the log goes when ``[log] file`` is empty."""
     return state_folder(environ) / "midturn.log"

@@ -114,29 +114,31 @@ class MessageQueueManager:
             )
 
     def drain_or_close(
-        self, selection: QueueFilter, on_empty: Callable[[], None]
+        self, selection: QueueFilter, on_empty: Callable[[], None], *, one: bool = False
     ) -> list[QueuedInput]:
         """Drain where the turn would stop: what is returned goes on with the turn; when nothing
         is, ``on_empty`` has run in the same step as that finding (D6).
 
         Only prompts before the first waiting command are taken: a command is a barrier (D3, D4).
+        ``one`` takes but the first of them.
         """
         with self._lock:
             waiting = self._repository.list_by_max_priority(
                 selection.max_priority, dataclasses.replace(selection, prompts_only=False)
             )
-            items = self._take_exactly(_leading_prompts(waiting))
+            items = self._take_exactly(_leading_prompts(waiting)[: 1 if one else None])
             if not items:
                 on_empty()
             return items
 
     def take_leftovers(
-        self, context_id: AgentRuntimeId, *, include_later: bool
+        self, context_id: AgentRuntimeId, *, include_later: bool, one: bool = False
     ) -> list[QueuedInput]:
         """What the next turn consists of (D4): neighbouring NOW and NEXT prompts together, a
         command by itself, and when neither waits, one LATER input (D1). Held ones stay.
 
-        ``include_later`` False leaves LATER inputs where they are.
+        ``include_later`` False leaves LATER inputs where they are; ``one`` gives each prompt a turn
+        of its own.
         """
         last = QueuedInputPriority.LATER if include_later else QueuedInputPriority.NEXT
         with self._lock:
@@ -144,7 +146,7 @@ class MessageQueueManager:
             together = _leading_prompts(
                 item for item in waiting if item.priority <= QueuedInputPriority.NEXT
             )
-            return self._take_exactly(together or waiting[:1])
+            return self._take_exactly(waiting[:1] if one or not together else together)
 
     def snapshot(self, context_id: AgentRuntimeId | None = None) -> list[QueuedInput]:
         """All waiting inputs in delivery order, held ones included; a copy."""

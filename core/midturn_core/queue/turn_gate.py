@@ -14,9 +14,16 @@ class TurnGate:
     will find it, or it opens a turn itself: there is no gap between the last look and the end.
     """
 
-    def __init__(self, manager: MessageQueueManager, context_id: AgentRuntimeId) -> None:
+    def __init__(
+        self,
+        manager: MessageQueueManager,
+        context_id: AgentRuntimeId,
+        *,
+        one_per_turn: bool = False,
+    ) -> None:
         self._manager = manager
         self._context_id = context_id
+        self._one_per_turn = one_per_turn
         self._open = False
 
     @property
@@ -55,7 +62,9 @@ class TurnGate:
         with self._manager.atomic():
             if hold:
                 self._manager.hold(self._context_id)
-            leftovers = self._manager.take_leftovers(self._context_id, include_later=include_later)
+            leftovers = self._manager.take_leftovers(
+                self._context_id, include_later=include_later, one=self._one_per_turn
+            )
             self._open = bool(leftovers)
             return leftovers
 

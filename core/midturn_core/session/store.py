@@ -114,6 +114,11 @@ class Session:
         """An entry of the ledger; the results themselves follow in the history."""
         self._append(BATCH_RECORD, batch_to_json(batch))
 
+    def keep(self) -> None:
+        """Make a session that can be resumed of one in which nothing was said yet."""
+        if self.log.empty:
+            self.log.append("session", self.head.to_json())
+
     def sync(self) -> None:
         self.log.sync()
 
@@ -121,8 +126,7 @@ class Session:
         self.log.close()
 
     def _append(self, kind: str, data: JsonObject) -> None:
-        if self.log.empty:
-            self.log.append("session", self.head.to_json())
+        self.keep()
         self.log.append(kind, data)
 
 

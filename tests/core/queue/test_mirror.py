@@ -120,7 +120,7 @@ async def settled(mirror: RepositoryMirror) -> None:
 
 
 async def test_every_change_reaches_the_store_in_order(shared_store: QueueStore) -> None:
-    async with mirrored(shared_store) as (manager, mirror):
+    async with mirrored(shared_store) as (manager, _):
         one, two, three, four = put(manager, "one", "two", "three", "four")
         manager.enqueue(QueuedInput("of another session", OTHER))
         manager.edit(two.uuid, "TWO")
