@@ -31,6 +31,7 @@ from midturn_cli.terminal.notifier import Notifier, NotifyOptions
 from midturn_cli.terminal.picture_shelf import PictureShelf
 from midturn_cli.terminal.region_rows import RegionTexts
 from midturn_cli.terminal.screen import Hint, Screen, ScreenParts
+from midturn_cli.terminal.short_turns import short_turns_for_threads
 from midturn_cli.terminal.signals import EXIT_HANGUP, handled_signals
 from midturn_cli.terminal.streams import redirected_streams
 from midturn_cli.terminal.terminal_io import TerminalIO, open_terminal
@@ -172,6 +173,7 @@ class TerminalFrontEnd:
         try:
             with ExitStack() as stack:
                 stack.enter_context(redirected_streams(self._notices.info, self._notices.warn))
+                stack.enter_context(short_turns_for_threads())
                 stack.enter_context(handled_signals(self._screen.signal_handlers))
                 code = await self._run_application()
                 await self._options.before_last_paint()
