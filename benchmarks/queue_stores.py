@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import shutil
 import socket
 import statistics
@@ -35,17 +36,16 @@ TARGET = 1.5
 DEADLINE = 30.0
 
 
-def report(name: str, repository: MessageQueueRepository, samples: int) -> None:
-    costs(repository, 20)  # warms up
-    empty = costs(repository, samples)
-    small = min(drain_time(repository, WAITING // 10) for _ in range(3))
-    fill(repository, WAITING)
-    full = costs(repository, samples)
-    repository.drain(ALL)
-    large = min(drain_time(repository, WAITING) for _ in range(3))
-    for operation, base in empty.items():
+def report(name: str, empty: MessageQueueRepository, full: MessageQueueRepository, n: int) -> None:
+    """``empty`` and ``full`` are two stores of a kind, measured in turns."""
+    small = min(drain_time(full, WAITING // 10) for _ in range(3))
+    large = min(drain_time(full, WAITING) for _ in range(3))
+    fill(full, WAITING)
+    samples = [(cost(empty), cost(full)) for _ in range(n)]
+    for operation in samples[0][0]:
+        base = statistics.median(first[operation] for first, _ in samples)
+        loaded = statistics.median(second[operation] for _, second in samples)
         target = f"(target: <= {TARGET:.2f})" if operation == "enqueue" else ""
-        loaded = full[operation]
         print(
             f"{name:7} {operation:8}{base * 1e6:9.0f} us   with {WAITING:,} waiting"
             f"{loaded * 1e6:9.0f} us   ratio {loaded / base:6.2f}  {target}"
@@ -56,21 +56,21 @@ def report(name: str, repository: MessageQueueRepository, samples: int) -> None:
     )
 
 
-def costs(repository: MessageQueueRepository, samples: int) -> dict[str, float]:
-    """Median seconds of each operation; afterwards as many wait as before."""
-    times: dict[str, list[float]] = {"enqueue": [], "peek": [], "remove": [], "dequeue": []}
-    for number in range(samples):
-        repository.enqueue(QueuedInput(f"stays {number}", MAIN))
-        item = QueuedInput(f"goes {number}", MAIN)
-        times["enqueue"].append(timed(partial(repository.enqueue, item)))
-        times["peek"].append(timed(partial(repository.peek, ALL)))
-        times["remove"].append(timed(partial(repository.remove, item.uuid)))
-        times["dequeue"].append(timed(partial(repository.dequeue, ALL)))
-    return {operation: statistics.median(each) for operation, each in times.items()}
+def cost(repository: MessageQueueRepository) -> dict[str, float]:
+    """Seconds of each operation; afterwards as many wait as before."""
+    repository.enqueue(QueuedInput("stays", MAIN))
+    item = QueuedInput("goes", MAIN)
+    return {
+        "enqueue": timed(partial(repository.enqueue, item)),
+        "peek": timed(partial(repository.peek, ALL)),
+        "remove": timed(partial(repository.remove, item.uuid)),
+        "dequeue": timed(partial(repository.dequeue, ALL)),
+    }
 
 
 def drain_time(repository: MessageQueueRepository, count: int) -> float:
     fill(repository, count)
+    gc.collect()
     return timed(partial(repository.drain, ALL))
 
 
@@ -117,14 +117,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=200)
     samples = parser.parse_args().samples
-    report("memory", InMemoryMessageQueueRepository(), samples)
+    report("memory", InMemoryMessageQueueRepository(), InMemoryMessageQueueRepository(), samples)
     with tempfile.TemporaryDirectory() as folder:
-        report("sqlite", open_sqlite_repository(Path(folder) / "q" / "queue.sqlite3"), samples)
+        files = [Path(folder) / name / "queue.sqlite3" for name in ("empty", "full")]
+        empty_file, full_file = map(open_sqlite_repository, files)
+        report("sqlite", empty_file, full_file, samples)
         if shutil.which("redis-server") is None:
             print("redis   left out: there is no redis-server program")
             return
         with redis_url(folder) as url:
-            report("redis", open_redis_repository(url), samples)
+            empty = open_redis_repository(url, namespace="empty")
+            report("redis", empty, open_redis_repository(url, namespace="full"), samples)
 
 
 if __name__ == "__main__":

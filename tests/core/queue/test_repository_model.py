@@ -276,7 +276,7 @@ def run_machine(make_store: Callable[[], QueueStore], examples: int, steps: int)
 
 
 def test_a_repository_agrees_with_a_plain_list(make_store: Callable[[], QueueStore]) -> None:
-    run_machine(make_store, 30, 30)
+    run_machine(make_store, 20, 30)
 
 
 @pytest.mark.slow

@@ -141,7 +141,7 @@ def survive_kills(workers: Workers, store: QueueStore, log: Path, kills: int) ->
 def test_no_kill_between_claim_and_confirm_loses_or_doubles_an_input(
     workers: Workers, shared_store: QueueStore, tmp_path: Path
 ) -> None:
-    survive_kills(workers, shared_store, tmp_path / "log", 6)
+    survive_kills(workers, shared_store, tmp_path / "log", 4)
 
 
 @pytest.mark.slow
