@@ -197,8 +197,13 @@ class Draft:
         self.replace(f"{shown}\n{self.buffer.text}" if self.buffer.text else shown)
 
     def replace_edited(self, text: str) -> None:
-        """Take what the user's editor made of the text; only what would be slow is folded."""
-        self.replace(self._shelf.fold(text) if len(text) > SLOW_CHARS else text)
+        """Take what the user's editor made of the text.
+
+        Pastes and pictures that are still there are folded as before; of the rest only what would
+        be slow.
+        """
+        shown = self._pictures.fold_all(self._shelf.refold(text, self.buffer.text))
+        self.replace(self._shelf.fold(shown) if len(shown) > SLOW_CHARS else shown)
 
     def replace(self, text: str) -> None:
         """Set the text with the cursor at its end; can be undone."""

@@ -55,4 +55,5 @@ async def edit(text: str, command: list[str]) -> str:
         if status != 0:
             raise EditorError(f"The editor {command[0]} ended with status {status}; draft kept.")
         edited = await asyncio.to_thread(path.read_text, encoding="utf-8", errors="replace")
-        return edited.removesuffix("\n")
+        # Editors end the last line of a file; that is no change of the draft.
+        return edited if text.endswith("\n") else edited.removesuffix("\n")

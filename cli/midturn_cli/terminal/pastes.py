@@ -31,6 +31,19 @@ class PasteShelf:
         self._contents[placeholder] = text
         return placeholder
 
+    def refold(self, edited: str, shown: str) -> str:
+        """``edited`` with the pastes of the draft ``shown`` folded again where it still has them
+        in their order, unchanged.
+        """
+        start = 0
+        for placeholder in _PLACEHOLDER.findall(shown):
+            content = self._contents.get(placeholder)
+            place = edited.find(content, start) if content else -1
+            if content and place >= 0:
+                edited = edited[:place] + placeholder + edited[place + len(content) :]
+                start = place + len(placeholder)
+        return edited
+
     def expand(self, text: str) -> str:
         """Replace each placeholder by what it stands for; placeholders within that stay text."""
         return _PLACEHOLDER.sub(lambda found: self._contents.get(found[0], found[0]), text)

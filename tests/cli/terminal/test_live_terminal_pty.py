@@ -178,6 +178,20 @@ def test_the_external_editor_changes_the_draft() -> None:
         session.wait_screen("GOT 16", DEADLINE)
 
 
+def test_a_folded_paste_survives_the_external_editor() -> None:
+    editor = "sed -i 's/draft/better draft/'"
+    paste = "pasted line\r" * 25
+    with PtySession(DEMO, env={**ENVIRON, "EDITOR": editor}, cwd=str(ROOT)) as session:
+        session.wait_screen("status row", DEADLINE)
+        session.send("my draft: ")
+        session.paste(paste)
+        session.wait_screen(r"› my draft: \[Pasted #1 26 lines\]", DEADLINE)
+        session.key("ctrl-g")
+        session.wait_screen(r"› my better draft: \[Pasted #1 26 lines\]$", DEADLINE)
+        session.send("\r")
+        session.wait_screen(f"GOT {len('my better draft: ' + paste)} ", DEADLINE)
+
+
 def test_the_external_editor_waits_for_the_end_of_the_turn(terminal: PtySession) -> None:
     terminal.send("go 100000 100\r")
     terminal.wait_screen("L00005", DEADLINE)

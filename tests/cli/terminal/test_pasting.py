@@ -145,6 +145,17 @@ def test_a_burst_is_judged_by_how_it_ends() -> None:
     assert judge(("a", "b"), "c") == PastedLines(("a", "b", "c"))
 
 
+def test_pastes_that_an_editor_left_as_they_were_are_folded_again_in_their_order() -> None:
+    shelf = PasteShelf()
+    first, second = shelf.fold("one\n" * 30), shelf.fold("two\n" * 30)
+    shown = f"a {first} b {second} c {first}"
+    whole = shelf.expand(shown)
+    assert shelf.refold(whole, shown) == shown
+    assert shelf.refold(whole.replace(" b ", " better "), shown) == shown.replace(" b ", " better ")
+    changed = whole.replace("two\n", "2\n", 1)
+    assert shelf.refold(changed, shown) == f"a {first} b 2\n" + "two\n" * 29 + f" c {first}"
+
+
 def test_an_unknown_placeholder_stays_as_it_is() -> None:
     assert PasteShelf().expand("[Pasted #9 30 lines]") == "[Pasted #9 30 lines]"
 
