@@ -29,8 +29,11 @@ def report_failure(error: MidturnError, argv: Sequence[str]) -> int:
     """
     if _wants_json(argv):
         sys.stdout.write(failure_json(str(error)) + "\n")
+    # Imported here, like everything that is needed on some ways only.
+    from midturn_cli.render.clean import one_line
+
     problems = error.problems if isinstance(error, ConfigError) else (str(error),)
-    sys.stderr.write("".join(f"midturn: {problem}\n" for problem in problems))
+    sys.stderr.write("".join(f"midturn: {one_line(problem)}\n" for problem in problems))
     return EXIT_USAGE
 
 

@@ -1,59 +1,29 @@
-"""Hostile text on every way to the screen of the real command.
-
-What reaches the terminal is looked at byte by byte: apart from the sequences that the program
-itself writes, nothing in it may act on the terminal or hide in it.
-"""
+"""Hostile text on the ways to the screen that a turn and its start take, in the real command."""
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.hostile_screen import ENCODABLE, IN_ONE_LINE, LINES, TYPED, assert_harmless
 from tests.support.live_midturn import LiveMidturn, Start, live_midturn
 from tests.support.messages_script import Calls, Failure, Latch, Reply, Says, Thinks
 from tests.support.messages_server import MessagesServer
 from tests.support.midturn_process import midturn_environment
 from tests.support.pty_harness import PtySession
-from tests.support.terminal_text import acts_on_terminal, cases
 
-OWN = re.compile(
-    r"\x1b\[\?(?:25|7|2004|2026)[hl]"  # cursor, wrapping, paste marks, frames
-    r"|\x1b\[\?1l|\x1b[78]|\x1b\[2?[KJ]|\x1b\[\d*[ABCD]|\x1b\[H|\r"
-)
-SHORT = [case for case in cases() if len(case.text) < 300]
-HOSTILE = "\n\n".join(f"{case.id} {case.text} end." for case in SHORT)
-IN_ONE_LINE = " ".join(case.text for case in SHORT).replace("\n", " ").replace("\0", "")
-ENCODABLE = HOSTILE.encode("utf-8", "replace").decode()
-PASTED = IN_ONE_LINE.encode("utf-8", "replace").decode()[:1500]
 MARK = "after all of it"
-
-
-def assert_harmless(live: PtySession) -> None:
-    # A screen clearing of ours would be allowed below, so that of a text is looked for first.
-    written = bytes(live.log.data)
-    for sequence in (
-        b"\x1b[2J",
-        b"\x1b[3J",
-        b"\x1b]",
-        b"\x1bc",
-        b"\x1b[6n",
-        b"\x1b[?1049",
-        b"\x07",
-    ):
-        assert sequence not in written
-    assert acts_on_terminal(OWN.sub("", written.decode("utf-8"))) == []
 
 
 def answers(workspace: Path) -> list[Reply | Failure]:
     """An answer, thinking, results, errors, questions, and a refusal of the service."""
-    (workspace / "hostile.txt").write_bytes(HOSTILE.encode("utf-8", "surrogatepass"))
+    (workspace / "hostile.txt").write_bytes(LINES.encode("utf-8", "surrogatepass"))
     return [
         Reply(
             Thinks(ENCODABLE),
-            Says(HOSTILE),
+            Says(LINES),
             Calls("Read", {"file_path": "hostile.txt"}),
             Calls("Read", {"file_path": IN_ONE_LINE[:200]}),
             Calls("Grep", {"pattern": "end", "path": "hostile.txt"}),
@@ -61,8 +31,8 @@ def answers(workspace: Path) -> list[Reply | Failure]:
             Calls("WebFetch", {"url": f"http://127.0.0.1:1/{IN_ONE_LINE[:300]}"}),
             Calls("TodoWrite", {"todos": [{"content": IN_ONE_LINE[:300], "status": "pending"}]}),
         ),
-        Reply(Calls("Bash", {"command": f"true {PASTED[:600]}"})),
-        Reply(Calls("Write", {"file_path": "made.txt", "content": HOSTILE})),
+        Reply(Calls("Bash", {"command": f"true {TYPED[:600]}"})),
+        Reply(Calls("Write", {"file_path": "made.txt", "content": LINES})),
         Failure(400, message=IN_ONE_LINE),
     ]
 
@@ -88,14 +58,14 @@ def test_nothing_of_a_turn_acts_on_the_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["{}", "/later {}", "!cat hostile.txt #{}"])
 def test_nothing_that_is_pasted_acts_on_the_terminal(tmp_path: Path, line: str) -> None:
     """The draft, the queue rows, the transcript, the list of the queue, and a ``!`` line."""
-    (tmp_path / "hostile.txt").write_bytes(HOSTILE.encode("utf-8", "surrogatepass"))
+    (tmp_path / "hostile.txt").write_bytes(LINES.encode("utf-8", "surrogatepass"))
     with (
         MessagesServer(Reply(Says("It streams", latch := Latch())), Reply(Says(MARK))) as server,
         live_midturn(server, tmp_path, Start(cols=120, rows=40)) as live,
     ):
         live.enter("go")
         live.see("It streams")
-        live.paste(line.format(PASTED))
+        live.paste(line.format(TYPED))
         live.send("!")
         live.key("enter")
         live.see("queue 1")
@@ -125,7 +95,7 @@ def test_nothing_of_a_resumed_history_acts_on_the_terminal(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "script",
-    [[Reply(Says(HOSTILE))], [Failure(400, message=IN_ONE_LINE)]],
+    [[Reply(Says(LINES))], [Failure(400, message=IN_ONE_LINE)]],
     ids=["an answer", "an error"],
 )
 def test_nothing_of_print_mode_acts_on_the_terminal(
@@ -151,7 +121,7 @@ def test_nothing_of_the_command_line_acts_on_the_terminal(
         "midturn_cli.main",
         *plain,
         "-r",
-        PASTED[:400],
+        TYPED[:400],
     ]
     with PtySession(argv, env=midturn_environment(), cwd=str(tmp_path)) as session:
         session.wait_exit(30)

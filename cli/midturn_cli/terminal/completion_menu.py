@@ -29,7 +29,11 @@ def menu_fragments(state: CompletionState | None, columns: int, rows: int) -> St
     first = max(0, min((chosen or 0) - for_entries // 2, count - for_entries))
     last = first + for_entries
     shown = state.completions[first:last]
-    names = [one.display_text for one in shown]
+    # Imported here: the start has no time for it.
+    from midturn_cli.render.clean import reveal_line
+
+    # Files can have any name.
+    names = [reveal_line(one.display_text) for one in shown]
     metas = [fragment_list_to_text(one.display_meta) for one in shown]
     widest = _name_column(names, columns) if any(metas) else columns - _MARGIN - 1
     room = columns - widest - _MARGIN - _GAP - 1

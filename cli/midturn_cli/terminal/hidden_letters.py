@@ -1,8 +1,7 @@
-"""Making letters of the draft visible that a terminal would obey or hide.
+"""Making letters of the draft visible that a terminal would obey or hide; tabs as blanks.
 
-Pasted text may hold them: marks that turn the direction of writing around, and letters without a
-width. Each is shown as a dot, so that what stands in the input line is what will be sent. Control
-characters are shown by prompt_toolkit itself.
+Pasted text may hold them: control characters, marks that turn the direction of writing around, and
+letters without a width. What stands in the input line is what will be sent.
 """
 
 from __future__ import annotations
@@ -10,13 +9,40 @@ from __future__ import annotations
 import re
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.processors import (
+    Processor,
+    TabsProcessor,
+    Transformation,
+    TransformationInput,
+)
 
 SHOWN_AS = "·"
+TAB_WIDTH = 4
+_CONTROL_PICTURES = 0x2400
+_DELETE_PICTURE = "␡"
 
 _HIDDEN = re.compile(
-    "[\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
+    "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
+
+
+def visible(text: str) -> str:
+    """The text with a letter that can be seen in place of each that cannot; tabs stay."""
+    return _HIDDEN.sub(_shown, text)
+
+
+def _shown(hidden: re.Match[str]) -> str:
+    # prompt_toolkit would show ^[ in two cells and count none for it.
+    code = ord(hidden[0])
+    if code < 0x20:
+        return chr(_CONTROL_PICTURES + code)
+    return _DELETE_PICTURE if code == 0x7F else SHOWN_AS
+
+
+def shown_line(line: str) -> str:
+    """A line of the draft as it is shown, but for wide letters before a tab."""
+    return visible(line).expandtabs(TAB_WIDTH)
 
 
 class HiddenLetters(Processor):
@@ -26,7 +52,18 @@ class HiddenLetters(Processor):
         fragments = transformation_input.fragments
         if not any(_HIDDEN.search(fragment[1]) for fragment in fragments):
             return Transformation(fragments)
-        shown: StyleAndTextTuples = [
-            (fragment[0], _HIDDEN.sub(SHOWN_AS, fragment[1])) for fragment in fragments
-        ]
+        shown: StyleAndTextTuples = [(fragment[0], visible(fragment[1])) for fragment in fragments]
         return Transformation(shown)
+
+
+class Tabs(TabsProcessor):
+    """Tabs up to the next column that is a multiple of ``TAB_WIDTH``."""
+
+    def __init__(self) -> None:
+        super().__init__(tabstop=TAB_WIDTH, char1=" ", char2=" ")
+
+    def apply_transformation(self, ti: TransformationInput) -> Transformation:
+        # It looks at each letter by itself, which takes time that most lines need not spend.
+        if not any("\t" in fragment[1] for fragment in ti.fragments):
+            return Transformation(ti.fragments)
+        return super().apply_transformation(ti)

@@ -27,7 +27,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from midturn_cli.terminal.completion_menu import MENU_ROWS, cut_to_width, menu_fragments
 from midturn_cli.terminal.draft import Draft
 from midturn_cli.terminal.frame_output import NO_WRAP
-from midturn_cli.terminal.hidden_letters import HiddenLetters
+from midturn_cli.terminal.hidden_letters import HiddenLetters, Tabs, shown_line, visible
 from midturn_cli.terminal.region_rows import RegionTexts, RowsControl, row_fragments
 
 GLYPH = "› "
@@ -128,7 +128,7 @@ def _parts_window(model: RegionModel) -> ConditionalContainer:
 def _input_window(model: RegionModel, search: SearchToolbar) -> Window:
     control = BufferControl(
         model.draft.buffer,
-        input_processors=[HiddenLetters(), BeforeInput(lambda: _prefix(model))],
+        input_processors=[HiddenLetters(), Tabs(), BeforeInput(lambda: _prefix(model))],
         search_buffer_control=search.control,
         preview_search=True,
     )
@@ -147,7 +147,7 @@ def _stash_window(model: RegionModel) -> Window:
 def _stash_row(model: RegionModel) -> str:
     way_back = f" ({model.stash_key} brings it back)" if model.stash_key else ""
     # Its own line ends and blanks do not matter here.
-    text = " ".join(model.draft.stashed_shown.split())
+    text = visible(" ".join(model.draft.stashed_shown.split()))
     return cut_to_width(f"stashed{way_back}: {text}", model.size().columns - 1)
 
 
@@ -179,7 +179,7 @@ def input_rows(model: RegionModel) -> int:
     columns = max(1, size.columns)
     lines = model.draft.buffer.document.lines[: MAX_INPUT_ROWS + 1]
     # Wide letters that meet the last column leave it empty, so this may be a row too few.
-    cells = [get_cwidth(line) for line in lines]
+    cells = [get_cwidth(shown_line(line)) for line in lines]
     cells[0] += sum(get_cwidth(text) for _, text, *_ in _prefix(model))
     return min(sum(1 + used // columns for used in cells), _most_input_rows(model))
 

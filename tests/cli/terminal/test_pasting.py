@@ -160,6 +160,20 @@ def test_an_unknown_placeholder_stays_as_it_is() -> None:
     assert PasteShelf().expand("[Pasted #9 30 lines]") == "[Pasted #9 30 lines]"
 
 
+async def test_control_characters_take_as_many_rows_as_they_need() -> None:
+    async with live_terminal() as terminal:
+        terminal.send(bracketed("\x01\x02" * 100 + "\x7f\x9b the end"))
+        await terminal.shows("› ␁␂␁␂")
+        await terminal.shows("␡· the end")
+
+
+async def test_tabs_are_shown_as_blanks_and_stay_tabs() -> None:
+    async with live_terminal() as terminal:
+        terminal.send(bracketed("if x:\n\treturn 1\ny\tz"))
+        await terminal.shows("\n    return 1\ny   z")
+        await terminal.draft_is("if x:\n\treturn 1\ny\tz")
+
+
 async def test_letters_that_a_terminal_would_hide_or_obey_are_shown_as_dots() -> None:
     async with live_terminal() as terminal:
         terminal.send(bracketed("safe\u202egpj.exe\u200b!"))
