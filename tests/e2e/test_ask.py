@@ -113,6 +113,7 @@ def test_a_line_entered_beside_a_question_is_queued_and_answers_nothing(
 
 
 def test_enter_and_space_approve_nothing(tmp_path: Path, outside: Path) -> None:
+    """MB-0303."""
     with (
         MessagesServer(Reply(*reads(outside, "a.txt")), Reply(Says("I see"))) as server,
         live_midturn(server, tmp_path) as live,

@@ -82,6 +82,7 @@ def send_signal(folder: Path, number: signal.Signals) -> None:
 
 @pytest.mark.parametrize("way", ["/exit", "Ctrl-D", "Ctrl-C twice"])
 def test_leaving_by_hand(tmp_path: Path, way: str) -> None:
+    """MB-0801, MB-0802."""
     with (
         MessagesServer(Reply(Says("The answer."))) as server,
         shell_around(server, tmp_path) as live,
@@ -100,6 +101,7 @@ def test_leaving_by_hand(tmp_path: Path, way: str) -> None:
 def test_a_signal_in_the_middle_of_an_answer(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
+    """MB-0801."""
     with (
         MessagesServer(Reply(Says("The first half", Latch()))) as server,
         shell_around(server, tmp_path) as live,
@@ -248,6 +250,7 @@ def test_leaving_in_the_middle_of_an_answer_keeps_what_was_said(tmp_path: Path) 
 
 
 def test_a_crash_of_the_turn_is_told_and_the_session_goes_on(tmp_path: Path) -> None:
+    """MB-0801."""
     with (
         MessagesServer() as server,
         shell_around(server, tmp_path, (sys.executable, "-c", BROKEN_ENGINE)) as live,
@@ -260,6 +263,7 @@ def test_a_crash_of_the_turn_is_told_and_the_session_goes_on(tmp_path: Path) -> 
 
 
 def test_a_crash_of_the_screen_ends_the_session_in_order(tmp_path: Path) -> None:
+    """MB-0801."""
     with (
         MessagesServer(Reply(Says("The answer. BREAK"))) as server,
         shell_around(server, tmp_path, (sys.executable, "-c", BROKEN_SCREEN)) as live,

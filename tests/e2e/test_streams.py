@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,7 @@ def digest(text: str) -> str:
 
 
 def test_keys_that_end_other_programs_end_nothing_mid_turn(tmp_path: Path) -> None:
+    """MB-0802."""
     with (
         MessagesServer(Reply(Says("It streams", latch := Latch())), Reply(Says("On."))) as server,
         live_midturn(server, tmp_path) as live,
@@ -203,7 +205,7 @@ def test_what_a_child_writes_to_its_error_stream_is_part_of_its_result(tmp_path:
     assert [row for row in rows if row.startswith(GLYPH)] == [GLYPH]
 
 
-@pytest.mark.parametrize("pieces", ["one write", "byte by byte", "cut in a letter"])
+@pytest.mark.parametrize("pieces", ["one write", "byte by byte", "slowly", "cut in a letter"])
 def test_hangul_is_never_cut_at_its_end(tmp_path: Path, pieces: str) -> None:
     """MB-0809, MB-0810."""
     text = "안녕하세요 한글 "
@@ -212,13 +214,16 @@ def test_hangul_is_never_cut_at_its_end(tmp_path: Path, pieces: str) -> None:
         match pieces:
             case "one write":
                 live.send(data.decode())
-            case "byte by byte":
+            case "byte by byte" | "slowly":
                 for byte in data:
                     live.send(bytes([byte]))
+                    if pieces == "slowly":
+                        time.sleep(0.005)  # the pace of the bytes is the subject
             case _:
                 live.send(data[:-5])
                 live.send(data[-5:])
         live.see("네")
+        live.see(rf"^{GLYPH} *$")
         assert server.requests[0].texts == [text]
 
 

@@ -130,9 +130,12 @@ class TerminalAskHandler:
 
     def key_pressed(self) -> None:
         """Any key at all: the quiet time starts over."""
+        was_armed = self.armed
         self._last_key = self._context.clock()
         if self.open:
             self._schedule_arming()
+        if was_armed and not self.armed:
+            self._context.changed()
 
     def toggle_focus(self) -> None:
         """Tab: the keyboard goes to the question, or back to the draft."""

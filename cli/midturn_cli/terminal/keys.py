@@ -155,6 +155,9 @@ def _bind_fixed(binder: _Binder, controls: Controls, in_input: Filter) -> None:
     for key in ("c-c", "<sigint>"):
         binder.add(key, to=lambda _: controls.interrupt(), eager=True)
     binder.add(Keys.BracketedPaste, to=lambda event: controls.paste(event.data), when=in_input)
+    # Colour codes that are typed, as by a paste without marks, are taken for reports of the mouse,
+    # which nobody asked for and prompt_toolkit then fails to read.
+    binder.add(Keys.Vt100MouseEvent, to=lambda _: None, changes=False)
     vi_normal = in_input & vi_navigation_mode
     binder.add("c-r", to=lambda _: controls.draft.buffer.redo(), when=vi_normal, changes=False)
 

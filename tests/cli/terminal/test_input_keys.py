@@ -271,6 +271,13 @@ async def test_vi_keys_edit_and_esc_first_leaves_insert_mode() -> None:
         await terminal.submitted("hello ")
 
 
+async def test_typed_colour_codes_lose_no_key() -> None:
+    async with live_terminal() as terminal:
+        terminal.send("a \x1b[31mred\x1b[0m b \x1b[1;2mc\x1b[<0;1;1M d")
+        await terminal.draft_is("a red b c d")
+        assert "Something went wrong" not in terminal.notices()
+
+
 async def test_put_back_text_stands_before_what_was_typed_since() -> None:
     async with live_terminal() as terminal:
         terminal.send("new")
