@@ -111,7 +111,7 @@ def test_a_bad_value_is_refused_with_its_line_and_what_is_allowed(
     assert "\n" not in message and "\x1b" not in message
 
 
-def test_everything_that_is_wrong_is_told_at_once_in_the_order_of_the_file(file: Path) -> None:
+def test_everything_that_is_wrong_is_told_at_once(file: Path) -> None:
     file.write_text(
         'web = 1\n[ui]\nplain = 1\ntheme = "pink"\n[queue]\ncap = -1\n'
         '[keys]\nstash = "f5"\nexpand = "f5"\n'

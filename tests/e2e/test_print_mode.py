@@ -309,7 +309,7 @@ def test_every_mistake_of_a_configuration_is_a_sentence_with_its_place(tmp_path:
     config = tmp_path / "config.toml"
     config.write_text('[ui]\nplain = 1\n[queue]\nenter = "soon"\n', encoding="utf-8")
     done = run_midturn("-p", "hi", "--output-format=json", "--config", str(config), cwd=tmp_path)
-    first, second = done.stderr.decode().splitlines()
+    first, second = sorted(done.stderr.decode().splitlines())
     assert first.startswith(f"midturn: {config}:2: [ui] plain ")
     assert second.startswith(f"midturn: {config}:4: [queue] enter ")
     [result] = lines_of(done)
