@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from midturn_cli.commands.command import CommandError, Use
+
+T = TypeVar("T")
 
 MAX_DIGITS = 6
 
@@ -29,6 +33,27 @@ def whole_number(word: str, what: str, example: str) -> int:
     raise CommandError(
         f"{what} must be a whole number from 1 up, not {word!r} (example: {example})"
     )
+
+
+def nth_newest(use: Use, command: str, what: str, kept: Sequence[T]) -> tuple[int, T]:
+    """The number that was typed, 1 without one, and what it counts from the newest.
+
+    Args:
+        what: one of the things that are kept, such as "result".
+
+    Raises:
+        CommandError: it is no number, or that many are not kept.
+    """
+    number = 1
+    if use.arguments:
+        number = whole_number(use.arguments, f"the number after {command}", f"{command} 2")
+    if not kept:
+        raise CommandError(f"There is no {what} yet: no tool has run in this session")
+    if number > len(kept):
+        raise CommandError(
+            f"There is no {what} number {number}: counted from the newest {len(kept)} are kept"
+        )
+    return number, kept[number - 1]
 
 
 def unknown_word(command: str, word: str, allowed: tuple[str, ...], example: str) -> CommandError:

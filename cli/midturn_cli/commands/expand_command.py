@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from midturn_cli.commands.arguments import whole_number
-from midturn_cli.commands.command import Command, CommandError, Form, Use
+from midturn_cli.commands.arguments import nth_newest
+from midturn_cli.commands.command import Command, Form, Use
 from midturn_cli.ui_events import ResultExpanded
 
 
 def expand(use: Use) -> None:
-    number = 1
-    if use.arguments:
-        number = whole_number(use.arguments, "the number after /expand", "/expand 2")
     kept = use.engine.finished.newest_first
-    if not kept:
-        raise CommandError("There is nothing to expand: no tool has finished in this session yet")
-    if number > len(kept):
-        raise CommandError(
-            f"There is no result number {number}: counted from the newest {len(kept)} are kept"
-        )
-    chosen = kept[number - 1]
+    number, chosen = nth_newest(use, "/expand", "result", kept)
     use.engine.emit(ResultExpanded(chosen.title, chosen.result, number))
 
 

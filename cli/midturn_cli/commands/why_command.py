@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from midturn_cli.batch_history import PastBatch
-from midturn_cli.commands.arguments import whole_number
-from midturn_cli.commands.command import Command, CommandError, Form, Use
+from midturn_cli.commands.arguments import nth_newest
+from midturn_cli.commands.command import Command, Form, Use
 from midturn_cli.render.cells import cut
 from midturn_cli.render.words import duration, sign
 from midturn_core.dispatch.gate import explain
@@ -18,17 +18,8 @@ BAR, REST = "━", "·"
 
 
 def why(use: Use) -> None:
-    number = 1
-    if use.arguments:
-        number = whole_number(use.arguments, "the number after /why", "/why 2")
     kept = use.engine.batch_history.newest_first
-    if not kept:
-        raise CommandError("There is nothing to explain: no tool has run in this session yet")
-    if number > len(kept):
-        raise CommandError(
-            f"There is no batch number {number}: counted from the newest {len(kept)} are kept"
-        )
-    batch = kept[number - 1]
+    number, batch = nth_newest(use, "/why", "batch", kept)
     use.say(explain(batch.verdict))
     whose = "" if batch.agent == "main" else f" of {batch.agent}"
     title = f"Batch {batch.number} of this session, step {batch.step}{whose}: {_size(batch)}"
