@@ -43,7 +43,7 @@ async def test_expand_shows_the_newest_result_or_the_one_of_a_number(tmp_path: P
 async def test_expand_without_any_result_says_so(tmp_path: Path) -> None:
     async with open_session(make_launch(tmp_path)) as kit:
         kit.submit("/expand")
-        assert "no tool has finished" in kit.said
+        assert "no tool has run in this session" in kit.said
 
 
 async def test_expand_and_theme_work_while_a_turn_runs(tmp_path: Path) -> None:
