@@ -25,6 +25,7 @@ from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY, SystemReminderFo
 from tests.support.picture_files import png
 
 PLACES = Places("http://127.0.0.1:1")
+TODOS = [{"content": text, "status": "pending"} for text in ("look", "think")]
 REMINDERS = SystemReminderFormatter("0123456789abcdef")
 
 
@@ -44,6 +45,21 @@ def calls(text: str) -> list[list[tuple[str, object]]]:
         ('read @a.py and @"b c.py"', [[("Read", "a.py"), ("Read", "b c.py")]]),
         ("stop, please read a.py", [[("Read", "a.py")]]),
         ("read a.py and find needle", [[("Read", "a.py"), ("Grep", "needle")]]),
+        (
+            "read a.py and b.py and edit a.py: old -> new and find new, and fetch",
+            [
+                [
+                    ("Read", "a.py"),
+                    ("Read", "b.py"),
+                    ("Edit", "a.py"),
+                    ("Grep", "new"),
+                    ("WebFetch", "http://127.0.0.1:1/"),
+                ]
+            ],
+        ),
+        ("find x and y and run ls -l", [[("Grep", "x"), ("Grep", "y"), ("Bash", "ls -l")]]),
+        ("change a.py: x, y -> y, x and z", [[("Read", "a.py")], [("Edit", "a.py")]]),
+        ("todo look and think, then read a", [[("TodoWrite", TODOS)], [("Read", "a")]]),
         ("find TODO in core", [[("Grep", "TODO")]]),
         ("search for 'two words'", [[("Grep", "two words")]]),
         ("find f(x) in .", [[("Grep", r"f\(x\)")]]),
@@ -62,7 +78,7 @@ def calls(text: str) -> list[list[tuple[str, object]]]:
         ("read a.py, then run it", [[("Read", "a.py")], [("Bash", "it")]]),
     ],
 )
-def test_plain_requests(request_text: str, expected: list[list[tuple[str, str]]]) -> None:
+def test_plain_requests(request_text: str, expected: list[list[tuple[str, object]]]) -> None:
     assert calls(request_text) == expected
 
 

@@ -1,6 +1,7 @@
 """From a plain request to the steps the demo takes. Pure.
 
-``read A and B`` is one step with two calls, ``X, then Y`` are two steps.
+``read A and B`` is one step with two calls, and so is ``read A and run B``; ``X, then Y`` are two
+steps.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ folder. Try:
 | `count to 40` | a long answer, to type into |
 | `rate 200` | words per second from now on |
 
-Join steps with `, then`, calls of one step with `and`. Type while I work: Enter steers at the \
+Join steps with `, then`, calls of one step with `and`: `read A and edit A: x -> y and find y` is \
+one response of three calls. Type while I work: Enter steers at the \
 next step, Tab first chooses NOW or LATER."""
 
 
@@ -77,6 +79,11 @@ _STOP = re.compile(
     r"(?i)(?=.*\b(?:stop|cancel|never mind|forget)\b)"
     r"(?:\W|(?:please|ok|no|wait|now|stop|cancel|never mind|forget|that|it)\b)+"
 )
+_TAKES_THE_REST = re.compile(r"(?i)(please )?(write|run|edit)\b")
+_NEXT_VERB = re.compile(
+    r"(?i)(?:\s*,\s*(?:and\s+)?|\s+and\s+)"
+    r"(?=(?:read|find|search for|grep|explore|files|fetch|edit|write|run)\b)"
+)
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
 """What a regular expression gives a meaning; a blank needs no escape, and Rust refuses one."""
 
@@ -121,7 +128,7 @@ def _split_steps(request: str) -> list[str]:
     """``write`` and ``run`` take the rest as it is, whatever is in it; the others take the first
     paragraph: what was piped in comes after it.
     """
-    if re.match(r"(?i)(please )?(write|run|edit)\b", request):
+    if _TAKES_THE_REST.match(request):
         return [request]
     return [
         part for part in re.split(r"(?i)[,;]?\s+then\s+", request.split("\n\n")[0]) if part.strip()
@@ -129,7 +136,25 @@ def _split_steps(request: str) -> list[str]:
 
 
 def _steps_of(part: str, places: Places) -> list[Step] | None:
-    words = _OPENING.sub("", part.strip())
+    """The steps of one verb; several verbs give one step with the calls of all of them."""
+    first, *others = _clauses(_OPENING.sub("", part.strip()))
+    steps = _steps_of_clause(first, places)
+    if steps is None or not others:
+        return steps
+    say, calls = steps[-1].say, steps[-1].calls
+    for clause in others:
+        if (more := _steps_of_clause(clause, places)) is None:
+            return None
+        calls += more[-1].calls
+    return [Step(say, calls)]
+
+
+def _clauses(words: str) -> list[str]:
+    """A verb counts until the next one; what takes the rest as it is has no next one."""
+    return [words] if _TAKES_THE_REST.match(words) else _NEXT_VERB.split(words)
+
+
+def _steps_of_clause(words: str, places: Places) -> list[Step] | None:
     for pattern, make in _VERBS:
         if match := re.fullmatch(pattern, words, re.IGNORECASE | re.DOTALL):
             return make(match, places)
@@ -137,16 +162,7 @@ def _steps_of(part: str, places: Places) -> list[Step] | None:
 
 
 def _read(match: re.Match[str], places: Places) -> list[Step]:
-    """``read A and B and find X``: calls of one step; a verb counts until the next one."""
-    calls: list[Call] = []
-    verb = "read"
-    for piece in _list_of(match[1]):
-        if found := re.fullmatch(r"(?i)(read|find|search(?: for)?|grep)\s+(.+)", piece):
-            verb, piece = found[1].lower(), found[2]
-        if verb == "read":
-            calls.append(Call("Read", {"file_path": _bare(piece)}))
-        else:
-            calls.append(_search(piece))
+    calls = (Call("Read", {"file_path": _bare(piece)}) for piece in _list_of(match[1]))
     return [Step("I read that.", tuple(calls))]
 
 
