@@ -83,8 +83,10 @@ def call_ready(
     content: str = "",
     summary: str = "",
     detail: ToolDetail | None = None,
+    ran: bool = True,
 ) -> ToolResultReady:
-    result = ToolUseResult(f"use-{index}", "Read", outcome, content, 45.0 + index, summary, detail)
+    took = 45.0 + index if ran else 0.0
+    result = ToolUseResult(f"use-{index}", "Read", outcome, content, took, summary, detail)
     return ToolResultReady("batch", index, result)
 
 

@@ -20,12 +20,13 @@ from midturn_cli.render.cells import cell_width, cut, wrap_hard
 from midturn_cli.render.diff_rows import diff_rows
 from midturn_cli.render.theme import Theme
 from midturn_cli.render.words import (
-    duration,
     elapsed,
     panel_footer,
     panel_remarks,
     panel_title,
     sign,
+    told_by_error,
+    took,
 )
 from midturn_core.events import CallPhase
 from midturn_core.model.messages import (
@@ -103,10 +104,12 @@ def _head(block: CallBlock, theme: Theme, width: int) -> Text:
     style = theme.good if result.outcome is Outcome.SUCCEEDED else theme.bad
     suffix = Text.assemble(
         (f"{'  ' if in_panel else ' '}{sign(result.outcome)}", style),
-        (f" ({duration(result.duration_ms)})", theme.dim),
+        (took(result.duration_ms), theme.dim),
     )
     remarks = [result.summary] if in_panel and not result.error else []
-    told = result.outcome is Outcome.DENIED and result.receipt.startswith(Outcome.DENIED.value)
+    told = told_by_error(result.outcome, result.error) or (
+        result.outcome is Outcome.DENIED and result.receipt.startswith(Outcome.DENIED.value)
+    )
     if result.outcome not in (Outcome.SUCCEEDED, Outcome.FAILED) and not told:
         remarks.append(result.outcome.value)
     remarks += ["retried"] if result.retried else []
@@ -173,7 +176,7 @@ def live_call_row(live: LiveCall, theme: Theme, width: int, now: float) -> Text:
     in_panel = live.call.count >= 2
     if live.result is not None:
         mark = sign(live.result.outcome)
-        suffix = f" ({duration(live.result.duration_ms)})"
+        suffix = took(live.result.duration_ms)
     elif live.phase is CallPhase.RUNNING:
         mark = spinner(now)
         note = f" · {cut(live.note, width // 2)}" if live.note else ""

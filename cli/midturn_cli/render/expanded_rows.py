@@ -8,7 +8,7 @@ from midturn_cli.render.blocks import ExpandedBlock
 from midturn_cli.render.call_rows import RULE, detail_rows, label
 from midturn_cli.render.cells import wrap_hard
 from midturn_cli.render.theme import Theme
-from midturn_cli.render.words import duration, sign
+from midturn_cli.render.words import sign, took
 
 MAX_ROWS = 4_000
 """Of one result; more of them would only push the rest of the transcript out of the scrollback."""
@@ -26,7 +26,7 @@ def expanded_rows(block: ExpandedBlock, theme: Theme, width: int) -> list[Text]:
 
 def _heading(block: ExpandedBlock, theme: Theme, width: int) -> Text:
     which = "" if block.number == 1 else f" · number {block.number}, counted from the newest"
-    after = f" {sign(block.outcome)} ({duration(block.duration_ms)}){which}"
+    after = f" {sign(block.outcome)}{took(block.duration_ms)}{which}"
     room = max(width - len(after), 12)
     return Text.assemble(label(block.call, theme, room, in_panel=False), (after, theme.dim))
 

@@ -32,11 +32,12 @@ from midturn_cli.render.blocks import (
 from midturn_cli.render.clean import one_line
 from midturn_cli.render.words import (
     Waiting,
-    duration,
     panel_footer,
     panel_remarks,
     panel_title,
     sign,
+    told_by_error,
+    took,
     turn_end,
     waits_until,
 )
@@ -181,13 +182,14 @@ def _call_lines(block: CallBlock) -> list[str]:
     call, result = block.call, block.result
     name = f"{call.name}: {call.title}" if call.title else call.name
     place = f"[{call.index + 1}/{call.count}] {name}" if block.in_panel else f"[{name}]"
-    outcome = "" if result.outcome is Outcome.SUCCEEDED else f" {result.outcome.value}"
+    told = result.outcome is Outcome.SUCCEEDED or told_by_error(result.outcome, result.error)
+    outcome = "" if told else f" {result.outcome.value}"
     remarks = "".join(
         f" · {remark}"
         for remark in (result.summary, "retried" if result.retried else "", result.receipt)
         if remark
     )
-    head = f"{place} {sign(result.outcome)}{outcome} ({duration(result.duration_ms)}){remarks}"
+    head = f"{place} {sign(result.outcome)}{outcome}{took(result.duration_ms)}{remarks}"
     error = [f"    {result.error}"] if result.error else []
     return [head, *error, *(f"    {line}" for line in _detail_lines(result.detail))]
 
@@ -198,7 +200,7 @@ def _expanded_lines(block: ExpandedBlock) -> list[str]:
     which = f" · number {block.number}, counted from the newest" if block.number > 1 else ""
     text = block.text.split("\n") if block.text else []
     lines = [*text, *_detail_lines(block.diff)] or ["(empty)"]
-    head = f"[{name}] {sign(block.outcome)} ({duration(block.duration_ms)}){which}"
+    head = f"[{name}] {sign(block.outcome)}{took(block.duration_ms)}{which}"
     return [head, *(f"    {line}" for line in lines)]
 
 

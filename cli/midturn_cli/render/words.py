@@ -10,7 +10,7 @@ from midturn_cli.delivery_words import LATER_WORDS, NEXT_WORDS, NOW_WITHOUT_HAST
 from midturn_cli.render.blocks import LiveCall, PanelFooter, PanelTitle, TurnEndBlock
 from midturn_cli.render.clean import one_line
 from midturn_core.config import QueueConfig
-from midturn_core.dispatch.speedup import saved_ms
+from midturn_core.dispatch.speedup import round_trips_spared, saved_ms
 from midturn_core.dispatch.types import BatchReport, GateVerdict, SequentialCause
 from midturn_core.events import CallPhase, DeliveryPoint, TurnEndReason
 from midturn_core.model.messages import Outcome
@@ -28,6 +28,16 @@ def duration(milliseconds: float) -> str:
         return f"{milliseconds / 1000:.1f}s"
     minutes, seconds = divmod(round(milliseconds / 1000), 60)
     return f"{minutes}m{seconds:02d}s"
+
+
+def took(milliseconds: float) -> str:
+    """`` (45ms)`` after a call; nothing after one that never ran, which has no duration."""
+    return f" ({duration(milliseconds)})" if milliseconds else ""
+
+
+def told_by_error(outcome: Outcome, error: str) -> bool:
+    """``skipped: …`` and ``stopped after …`` need no word for the outcome beside them."""
+    return error.startswith(outcome.value)
 
 
 def plural(count: int, one: str, many: str = "") -> str:
@@ -75,9 +85,8 @@ def panel_footer(block: PanelFooter) -> tuple[str, str]:
     ):
         if count := report.count(*outcomes):
             parts.append(f"{count} {words}")
-    how = "parallel" if report.verdict.parallel else "sequential"
-    total_row = f"Total: {', '.join(parts)} in {duration(report.wall_ms)} ({how})"
-    return total_row, _other_way(report)
+    how = " (parallel)" if report.verdict.parallel else ""
+    return f"Total: {', '.join(parts)} in {duration(report.wall_ms)}{how}", _other_way(report)
 
 
 def _other_way(report: BatchReport) -> str:
@@ -123,7 +132,7 @@ def panel_remarks(block: PanelFooter) -> list[str]:
 
 
 def _spared_requests(block: PanelFooter) -> str:
-    spared = len(block.report.calls) - 1
+    spared = round_trips_spared(block.report)
     if not block.report.verdict.parallel or block.round_trip_ms <= 0 or spared < 1:
         return ""
     about = duration(spared * block.round_trip_ms)

@@ -70,7 +70,7 @@ class Speedup:
     missed_ms: float = 0.0
     """What those that only the switch kept from it would have saved."""
     round_trips_spared: int = 0
-    """A batch of n takes two round trips to the model instead of n+1 (S4.1)."""
+    """A batch of which n calls ran takes two round trips to the model instead of n+1 (S4.1)."""
     tokens_spared: int = 0
     """Estimate: what those round trips would have sent again (S4.3)."""
     tools: Mapping[str, ToolTotals] = field(default_factory=lambda: MappingProxyType({}))
@@ -81,7 +81,7 @@ class Speedup:
         verdict, count = report.verdict, len(report.calls)
         missed = verdict.would_pass and not verdict.parallel
         parallel_ms = would_take_ms(report)
-        spared = max(count - 1, 0)
+        spared = round_trips_spared(report)
         return replace(
             self,
             batches=self.batches + 1,
@@ -112,6 +112,14 @@ class Speedup:
 def saved_ms(report: BatchReport) -> float:
     """What running a batch in parallel saved; 0 for one that ran in order."""
     return max(report.sequential_ms - report.wall_ms, 0.0) if report.verdict.parallel else 0.0
+
+
+def round_trips_spared(report: BatchReport) -> int:
+    """What a batch of calls spares against one call per response; one that never ran had no
+    answer that the model would have been asked with.
+    """
+    ran = sum(call.started is not None for call in report.calls)
+    return max(ran - 1, 0)
 
 
 def would_take_ms(report: BatchReport) -> float:

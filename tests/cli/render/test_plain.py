@@ -79,6 +79,12 @@ def test_calls_are_lines() -> None:
     assert text == "[Edit: src/0.py] ✗ failed (45ms)\n    Error: no\n    -a\n    +b\n"
 
 
+def test_a_skipped_call_says_so_once_and_has_no_duration() -> None:
+    skipped = call_ready(0, Outcome.SKIPPED, content="skipped: you interrupted", ran=False)
+    text = plain(batch_started(1, SEQUENTIAL), call_started(0, 1), skipped)
+    assert text == "[Read: src/0.py] –\n    skipped: you interrupted\n"
+
+
 def test_a_batch_has_its_totals() -> None:
     text = plain(
         batch_started(2, PARALLEL),

@@ -164,7 +164,7 @@ def test_a_batch_that_could_have_been_parallel_says_what_that_would_have_taken()
         batch_finished(Outcome.SUCCEEDED, Outcome.SUCCEEDED, verdict=SWITCHED_OFF),
     )
     assert text.endswith(
-        "│ Total: 2/2 succeeded in 156ms (sequential)\n"
+        "│ Total: 2/2 succeeded in 156ms\n"
         "│ Parallel would have taken 120ms, not 156ms: /parallel on\n"
     )
 
@@ -194,9 +194,7 @@ def test_a_batch_that_may_not_run_together_names_what_decided_in_one_line(
         width=120,
     )
     assert text.startswith("│ Tool Execution (2 calls, one after another)\n")
-    assert text.endswith(
-        f"│ Total: 2/2 succeeded in 156ms (sequential)\n│ One by one: {words} · /why\n"
-    )
+    assert text.endswith(f"│ Total: 2/2 succeeded in 156ms\n│ One by one: {words} · /why\n")
 
 
 def test_a_parallel_panel_estimates_the_spared_requests_apart_from_what_was_measured() -> None:
@@ -266,7 +264,7 @@ def test_a_narrow_panel_loses_no_word_of_its_footer(width: int) -> None:
     rows = text.splitlines()
     assert all(row.startswith("│ ") and cell_len(row) <= width for row in rows)
     flowing = " ".join(row.removeprefix("│ ") for row in rows)
-    assert "1/5 succeeded, " in flowing and "in 156ms (sequential)" in flowing
+    assert "1/5 succeeded, " in flowing and "in 156ms" in flowing
     assert "off, and TodoWrite (call 2) runs alone · /why" in flowing
 
 
@@ -283,6 +281,21 @@ def test_a_single_call_shows_its_argument_and_its_finding() -> None:
         batch_started(1, SEQUENTIAL), call_started(0, 1), call_ready(0, summary="34 lines")
     )
     assert text == "[Read: src/0.py] ✓ (45ms)\n  → 34 lines\n"
+
+
+def test_a_call_that_never_ran_has_no_duration_and_says_once_that_it_was_skipped() -> None:
+    text = screen(
+        batch_started(2),
+        *(call_started(i, 2) for i in range(2)),
+        call_ready(0, Outcome.SKIPPED, content="skipped: the user sent a message", ran=False),
+        call_ready(1, Outcome.STOPPED, content="stopped after 0.1 s: the user sent a message"),
+    )
+    assert text.splitlines()[1:] == [
+        "│ [1/2] Read: src/0.py  –",
+        "│       skipped: the user sent a message",
+        "│ [2/2] Read: src/1.py  – (46ms)",
+        "│       stopped after 0.1 s: the user sent a message",
+    ]
 
 
 def test_a_failed_call_shows_its_error_in_one_line() -> None:

@@ -52,6 +52,16 @@ def test_the_worked_example_takes_4800_ms_one_by_one_and_2200_ms_batched() -> No
     assert totals.batched_ms(trips) == pytest.approx(time_together(900, [400] * 3))
 
 
+def test_calls_that_never_ran_spare_nothing() -> None:
+    whole = report(TOGETHER, 1, 1, 1)
+    cut = tuple(
+        replace(call, outcome=Outcome.SKIPPED, started=None, ended=None, duration_ms=0.0)
+        for call in whole.calls[1:]
+    )
+    totals = Speedup().after(replace(whole, calls=(whole.calls[0], *cut)), 10_000)
+    assert (totals.round_trips_spared, totals.tokens_spared) == (0, 0)
+
+
 def test_each_call_beyond_the_first_spares_one_round_trip_and_its_prefix() -> None:
     totals = Speedup().after(report(TOGETHER, 1, 1, 1), 10_000).after(report(MIXED, 1), 20_000)
     totals = totals.after(report(HELD_BACK, 1, 1), 30_000)
