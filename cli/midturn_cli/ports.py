@@ -111,8 +111,12 @@ class Presenter(Protocol):
         now: float,
         *,
         keyboard: AskKeyboard = AskKeyboard.NOT_YET,
+        rows_above: int = 0,
     ) -> LiveRegion:
-        """The live region at a monotonic time; at most ``max_rows`` rows altogether."""
+        """The live region at a monotonic time; at most ``max_rows`` rows altogether.
+
+        ``rows_above``: so many rows at least stand above it on the screen.
+        """
         ...
 
     @property

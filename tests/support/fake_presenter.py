@@ -38,6 +38,8 @@ class FakePresenter:
     _ask: str = ""
     _working: bool = False
     dropped: int = 0
+    rows_above: int = 0
+    """As the newest call of ``live`` had it."""
 
     def apply(self, event: UiEvent) -> None:
         self.applied.append(event)
@@ -95,7 +97,9 @@ class FakePresenter:
         now: float,
         *,
         keyboard: AskKeyboard = AskKeyboard.NOT_YET,
+        rows_above: int = 0,
     ) -> LiveRegion:
+        self.rows_above = rows_above
         keys = KEY_HINTS[keyboard]
         spinner = "|/-\\"[int(now * 10) % 4]
         return LiveRegion(

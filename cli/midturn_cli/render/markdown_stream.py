@@ -39,7 +39,9 @@ FENCE_KEPT = 6
 FENCE_CONTEXT = 200
 """Lines after which the highlighter starts afresh, so that a step has a bounded cost."""
 LONG_LIST = 200
-"""Lines of an open list from which on its items are final one by one."""
+"""Lines of an open numbered list from which on its items are final one by one: how wide its numbers
+are depends on the last one. Items of other lists are final as soon as the next one begins.
+"""
 LONGEST_LINE = 10_000
 LONGEST_BLOCK = 200_000
 """Characters; beyond them text is shown as it is: parsing could take any time."""
@@ -232,14 +234,16 @@ class MarkdownStream:
         return [piece]
 
     def _list_step(self, block: _Block, cut: _Cut) -> list[MarkdownPiece]:
-        """Commit all items of a long open list but the last, and forget their source."""
+        """Commit all items of an open list but the last, and forget their source."""
         opening = block.tokens[0]
         items = [
             index
             for index, token in enumerate(block.tokens)
             if token.type == "list_item_open" and token.level == opening.level + 1
         ]
-        if block.end_line - _start_line(opening) <= LONG_LIST or len(items) < 2:
+        numbered = opening.type == "ordered_list_open"
+        short = numbered and block.end_line - _start_line(opening) <= LONG_LIST
+        if short or len(items) < 2:
             return []
         last = items[-1]
         start, end = _start_line(opening) - cut.shift, _start_line(block.tokens[last]) - cut.shift

@@ -45,7 +45,7 @@ _LOG = logging.getLogger(__name__)
 SMALLEST_TAIL = 3
 """Rows of an unfinished answer that are shown however little stands above it."""
 BELOW_TAIL = 3
-"""Rows of the live region that are always there, and may double as well."""
+"""Rows of the live region that are always there, and may break as well."""
 KEPT_ENTRIES = 500
 """Entries of the transcript that can be rendered again at another width."""
 
@@ -94,8 +94,6 @@ class ScreenPresenter:
         self._pending: deque[_Entry] = deque()
         self._done: deque[_Entry] = deque(maxlen=KEPT_ENTRIES)
         self._last: Block | None = None
-        self._rows_done = 0
-        """Rows that have gone into the transcript."""
 
     @property
     def state(self) -> UiState:
@@ -129,9 +127,7 @@ class ScreenPresenter:
             self._done.append(self._pending.popleft())
             parts.append(text)
             size += len(text)
-        taken = "".join(parts)
-        self._rows_done += row_count(taken)
-        return taken
+        return "".join(parts)
 
     def drop_backlog(self, width: int, keep_rows: int) -> None:
         self._collect(at_once=True)
@@ -171,11 +167,12 @@ class ScreenPresenter:
         now: float,
         *,
         keyboard: AskKeyboard = AskKeyboard.NOT_YET,
+        rows_above: int = MAX_TAIL_ROWS + BELOW_TAIL,
     ) -> LiveRegion:
         # The last column stays free: a full row would wrap when the window gets narrower.
         width = max(width - 1, 1)
         state, look = self._state, self._look
-        tail = self._tail_rows(width)
+        tail = self._tail_rows(width, rows_above)
         tools = limited(tool_rows(state, look.theme, width, now), MAX_TOOL_ROWS + 1, look.theme)
         queue = queue_rows(state, look.theme, width, len(state.queue))
         ask: list[Text] = []
@@ -193,13 +190,13 @@ class ScreenPresenter:
             status=self._joined(status[: heights.status], width),
         )
 
-    def _tail_rows(self, width: int) -> list[str]:
+    def _tail_rows(self, width: int, rows_above: int) -> list[str]:
         if self._answer is None:
             return []
         look = self._look
         # In a window of half the width the live region has twice as many rows, and as many are
         # pushed off the top as come new: they must be rows above it.
-        most = min(MAX_TAIL_ROWS, max(self._rows_done - BELOW_TAIL, SMALLEST_TAIL))
+        most = min(MAX_TAIL_ROWS, max(rows_above - BELOW_TAIL, SMALLEST_TAIL))
         rows = self._answer.tail(look.canvas, width, most, look.theme.code)
         begins = not self._answer_begun and self._last is not None
         # The empty row that the first piece gets when it is final: the text must not jump then.

@@ -132,6 +132,7 @@ class FrameApplication(Application[int]):
 
     def _write_kept_back(self) -> None:
         self.frame_output.write_text(self._kept_back)
+        self.frame_renderer.rows_above += self._kept_back.count("\n")
         self._kept_back = ""
 
     def repaint_screen(self, transcript: str) -> None:
@@ -140,6 +141,7 @@ class FrameApplication(Application[int]):
             self.frame_output.erase_screen()
             self.renderer.reset()
             self.frame_output.write_text(transcript)
+            self.frame_renderer.rows_above = transcript.count("\n")
             self._redraw()
 
     @contextmanager
@@ -160,6 +162,8 @@ class FrameApplication(Application[int]):
         """Start painting from the cursor, after the terminal was in other hands."""
         with self.frame_output.frame(wraps=True):
             self.renderer.reset()
+            # Whoever had the terminal may have cleared it.
+            self.frame_renderer.rows_above = 0
             self._update_paintable()
             self.frame_output.write_text("\r")
             self._modes.take()

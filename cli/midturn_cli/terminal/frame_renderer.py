@@ -7,6 +7,7 @@ Private names of prompt_toolkit used here: ``Renderer._cursor_pos``, ``_last_siz
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from prompt_toolkit.application import Application
@@ -29,6 +30,11 @@ class FrameRenderer(Renderer):
     def __init__(self, style: BaseStyle, output: FrameOutput, rewrap: Rewrap) -> None:
         self._frame_output = output
         self._rewrap = rewrap
+        self.rows_above = 0
+        """So many rows at least stand above the live region on the screen.
+
+        They are what a terminal pushes into its scrollback when the region breaks into more rows.
+        """
         super().__init__(style, output)
 
     def state(self) -> dict[str, object]:
@@ -51,6 +57,12 @@ class FrameRenderer(Renderer):
         place: everything from the first changed one on is erased and painted anew. So a frame
         does the same whether the terminal reads it before or after it changes its width.
         """
+        self._paint(app, layout, is_done)
+        if (screen := self._last_screen) is not None:
+            room = self._frame_output.get_size().rows - screen.height
+            self.rows_above = max(0, min(self.rows_above, room))
+
+    def _paint(self, app: Application[Any], layout: Layout, is_done: bool) -> None:
         before, cursor, size = self._last_screen, self._cursor_pos, self._last_size
         if self._rewrap is not Rewrap.FINDABLE or before is None or is_done:
             super().render(app, layout, is_done)
@@ -82,6 +94,8 @@ class FrameRenderer(Renderer):
         if screen is None:
             return
         cursor = self._cursor_pos
+        if self._rewrap is not Rewrap.NEVER:
+            self.rows_above = max(0, self.rows_above - self._rows_broken_off(screen, columns))
         if self._rewrap is Rewrap.FINDABLE:
             self._go_up(cursor.y)
         else:
@@ -93,6 +107,11 @@ class FrameRenderer(Renderer):
             self.output.cursor_up(up)
         self.output.erase_down()
         self.reset()
+
+    def _rows_broken_off(self, screen: Screen, columns: int) -> int:
+        """How many rows more the painted ones take at this width."""
+        used = (self._shown_cells(screen, y) for y in range(screen.height))
+        return sum(max(0, math.ceil(cells / columns) - 1) for cells in used)
 
     def _go_up(self, rows: int) -> None:
         columns = self._last_size.columns if self._last_size else self.output.get_size().columns

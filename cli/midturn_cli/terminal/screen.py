@@ -90,6 +90,7 @@ class Screen:
             parts_room(self._parts.model),
             self._parts.clock(),
             keyboard=self._parts.ask.keyboard,
+            rows_above=self._app.frame_renderer.rows_above,
         )
 
     def show(self, region: LiveRegion) -> None:

@@ -158,10 +158,17 @@ def test_a_long_list_is_the_same_whatever_the_pieces(mark: str) -> None:
     assert streamed(text, seed=4) == one_shot(text)
 
 
-def test_items_of_a_long_list_are_final_before_its_end() -> None:
+@pytest.mark.parametrize("items", ["- item\n" * 2, "1. item\n" * 300])
+def test_items_of_a_list_are_final_before_its_end(items: str) -> None:
     stream = MarkdownStream()
-    stream.feed("- item\n" * 300)
+    stream.feed(items)
     assert stream.take(at_once=True)
+
+
+def test_numbered_items_wait_until_the_width_of_the_numbers_is_likely() -> None:
+    stream = MarkdownStream()
+    stream.feed("1. item\n" * 150)
+    assert not stream.take(at_once=True)
 
 
 def test_rows_of_a_long_code_block_are_final_before_its_end() -> None:
@@ -204,11 +211,11 @@ def render_pieces(pieces: list[MarkdownPiece]) -> str:
 
 def test_the_tail_shows_the_last_rows_of_the_open_block() -> None:
     stream = MarkdownStream(clock=iter(range(1_000)).__next__)
-    stream.feed("Done.\n\n" + "".join(f"- item {i}\n" for i in range(30)) + "- half")
+    stream.feed("Done.\n\n" + "".join(f"{i}. item\n" for i in range(30)) + "30. half")
     stream.take(at_once=True)
     rows = [SGR.sub("", row) for row in stream.tail(CANVAS, 40, 10, THEME)]
     assert len(rows) == 10
-    assert rows[-1].strip() == "• half"
+    assert rows[-1].strip() == "30 half"
 
 
 def test_the_tail_is_never_filled_to_the_full_width() -> None:

@@ -841,19 +841,33 @@ def test_the_live_region_fits_into_every_window(width: int, rows: int) -> None:
             assert region.ask and region.status
 
 
+NUMBERED = "".join(f"{i}. item\n" for i in range(40))
+"""An open list that is shown before it is final, since its numbers may get wider."""
+
+
 def test_a_streaming_answer_shows_its_last_rows() -> None:
-    items = "".join(f"- item {i}\n" for i in range(40))
-    region = live(TextDelta("Line\n\n" * 20 + items), TextDelta("- half"))
+    region = live(TextDelta(NUMBERED), TextDelta("40. half"))
     rows = region.tail.split("\n")
     assert len(rows) == 10
-    assert rows[-1] == " • half"
+    assert rows[-1] == " 40 half"
 
 
 def test_a_streaming_answer_is_no_taller_than_what_stands_above_it() -> None:
     """Its rows double in a window of half the width, and must not leave it at the top."""
-    text = "".join(f"- item {i}\n" for i in range(40))
-    region = live(TextDelta(text))
-    assert region.tail.split("\n") == [" • item 37", " • item 38", " • item 39"]
+    subject, clock = presenter()
+    subject.apply(TextDelta(NUMBERED))
+    heights = [
+        len(subject.live(80, 24, clock.now, rows_above=above).tail.split("\n"))
+        for above in (0, 8, 30)
+    ]
+    assert heights == [3, 5, 10]
+
+
+def test_items_of_a_list_are_in_the_transcript_before_it_ends() -> None:
+    subject, clock = presenter()
+    subject.apply(TextDelta("- one\n- two\n- three\n"))
+    assert subject.take_committed(80) == " • one\n • two\n"
+    assert subject.live(80, 24, clock.now).tail == " • three"
 
 
 def test_a_block_that_cannot_be_rendered_does_not_end_the_session(

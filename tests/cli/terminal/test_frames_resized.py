@@ -8,7 +8,17 @@ from midturn_cli.terminal.frame_output import FrameOutput
 from midturn_cli.terminal.resize import NARROWEST, Rewrap, way_up
 from midturn_cli.ui_events import CommandOutput
 from midturn_core.events import TextDelta
-from tests.support.live_terminal import TerminalSetup, live_terminal, within_deadline
+from tests.support.live_terminal import (
+    LiveTerminal,
+    TerminalSetup,
+    live_terminal,
+    within_deadline,
+)
+
+REGION_ROWS = 3
+"""The tail, the input line and the status row."""
+CLEARED_ROWS = 12
+"""The half of the screen that Ctrl-L fills."""
 
 
 async def test_lines_that_come_while_the_size_changes_are_shown_once_after_the_repair() -> None:
@@ -72,3 +82,40 @@ def test_the_way_up_goes_back_to_the_beginning_of_each_row_that_may_have_broken(
     way = way_up(rows, 2 * NARROWEST)
     assert way.count("\x1b[A") == rows
     assert way.count("\b\r") == 2 * hops
+
+
+async def test_the_presenter_knows_how_many_rows_stand_above_the_live_region() -> None:
+    async with live_terminal() as terminal:
+        assert await rows_above(terminal, "one") == 1
+        assert await rows_above(terminal, "two\nthree") == 3
+        terminal.setup.rows = 5
+        assert await rows_above(terminal, "four") == 5 - REGION_ROWS
+
+
+@pytest.mark.parametrize("rewrap", Rewrap)
+async def test_rows_that_broke_have_pushed_as_many_off_the_screen(rewrap: Rewrap) -> None:
+    setup = TerminalSetup(rewrap=rewrap)
+    setup.presenter.status = "a status of 30 cells at least."
+    async with live_terminal(setup=setup) as terminal:
+        assert await rows_above(terminal, "1\n2\n3\n4\n5\n6") == 6
+        setup.columns = 20
+        pushed = 0 if rewrap is Rewrap.NEVER else 1
+        assert await rows_above(terminal, "seven") == 7 - pushed
+
+
+async def test_only_what_is_painted_anew_stands_on_a_cleared_screen() -> None:
+    async with live_terminal() as terminal:
+        terminal.front.emit(TextDelta("row\n" * 17))
+        assert await rows_above(terminal, "eighteenth") == 18
+        await terminal.press("\x0c")
+        assert await rows_above(terminal, "last") == CLEARED_ROWS + 1
+
+
+async def rows_above(terminal: LiveTerminal, text: str) -> int:
+    """As the presenter is told at its next look, once the text is in the transcript."""
+    terminal.front.emit(CommandOutput(text))
+    await terminal.shows(text)
+    last = text.split("\n")[-1]
+    terminal.front.emit(TextDelta(f"{last}?"))
+    await terminal.shows(f"{last}?")
+    return terminal.presenter.rows_above
