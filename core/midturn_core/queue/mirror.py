@@ -109,9 +109,13 @@ class RepositoryMirror:
         unconfirmed, and they are not delivered twice (D12). Returns the leftovers in delivery
         order; an empty list also when the store does not answer in time.
         """
-        self._manager.add_listener(self)
+        with self._manager.atomic():
+            self._manager.add_listener(self)
+            early = self._manager.snapshot(self._context_id)
+            self._known.update(item.uuid for item in early)
+            self._unstored.update((item.uuid, item) for item in early)
         nothing: list[QueuedInput] = []
-        leftovers = await self._ask(lambda: self._load(delivered), nothing)
+        leftovers = await self._ask(lambda: self._load(delivered, early), nothing)
         self._worker.submit(self._subscribe)
         return leftovers
 
@@ -245,7 +249,7 @@ class RepositoryMirror:
         self._unstored.pop(uuid, None)
         self._leaving.discard(uuid)
 
-    def _load(self, delivered: frozenset[str]) -> list[QueuedInput]:
+    def _load(self, delivered: frozenset[str], early: Sequence[QueuedInput]) -> list[QueuedInput]:
         self._store.recover(self._context_id)
         found = self._stored()
         self._store.confirm([item.uuid for item in found if item.uuid in delivered])
@@ -253,6 +257,8 @@ class RepositoryMirror:
         for item in leftovers:
             self._store.replace(item)
         self._bring_in(leftovers)
+        for item in early:
+            self._enqueue(item)
         return leftovers
 
     def _import(self) -> None:

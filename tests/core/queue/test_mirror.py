@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -321,3 +322,18 @@ def _do(manager: MessageQueueManager, change: str, number: int) -> None:
             manager.remove(item.uuid)
         case _:
             manager.hold(item.uuid)
+
+
+async def test_what_was_queued_before_the_store_was_opened_is_kept_and_not_held(
+    store: QueueStore,
+) -> None:
+    manager = MessageQueueManager(InMemoryMessageQueueRepository())
+    with contextlib.closing(store.open()) as repository:
+        repository.enqueue(QueuedInput("left", MAIN))
+        [early] = put(manager, "early")
+        mirror = RepositoryMirror(manager, store.open, MAIN, Told().hooks(), (0.01,))
+        assert texts(await mirror.start()) == ["left"]
+        expected = [("NEXT", "early", False), ("NEXT", "left", True)]
+        assert sorted(waiting(manager)) == sorted(stored(repository)) == expected
+        assert await mirror.claim(manager.drain_for_injection(QueueFilter(MAIN))) == [early]
+        await mirror.close(DEADLINE)
