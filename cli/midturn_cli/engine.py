@@ -172,7 +172,7 @@ class Engine:
 
     @cached_property
     def interceptors(self) -> ToolInterceptors:
-        return ToolInterceptors()
+        return ToolInterceptors(rewake=self.session_queue.rewake)
 
     @cached_property
     def gate(self) -> AskGate:

@@ -56,7 +56,9 @@ class _QueueScreen:
     def _show(self) -> None:
         self._scheduled = False
         items = self._engine.queue.snapshot(self._engine.context_id)
-        self._engine.emit(QueueChanged(tuple(items), self._engine.config.queue))
+        # What is scheduled waits for its time; until then it would only take the rows of the rest.
+        waiting = tuple(item for item in items if not item.scheduled)
+        self._engine.emit(QueueChanged(waiting, self._engine.config.queue))
 
 
 class InteractiveSession:
@@ -174,8 +176,15 @@ class InteractiveSession:
         leftovers = await self.engine.session_queue.open(
             resumed.delivered if resumed else frozenset(), hooks
         )
-        if leftovers:
-            self.engine.emit(left_over(leftovers))
+        held = [item for item in leftovers if not self._still_set(item)]
+        if held:
+            self.engine.emit(left_over(held))
+        if count := len(leftovers) - len(held):
+            reminders = "1 reminder is" if count == 1 else f"{count} reminders are"
+            self.engine.emit(Notice(NoticeLevel.INFO, f"{reminders} still set; /remind shows them"))
+
+    def _still_set(self, item: QueuedInput) -> bool:
+        return item in self.engine.session_queue.rewake.pending(self.engine.context_id)
 
     def _show_resumed(self, warnings: Sequence[str]) -> None:
         for warning in warnings:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from midturn_core.config import QueueConfig
@@ -17,6 +18,7 @@ from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.mirror import MirrorHooks, RepositoryMirror
 from midturn_core.queue.open_store import store_opener
 from midturn_core.queue.types import QueuedInput
+from midturn_core.rewake import QueueRewakeService
 from midturn_core.session.log import SessionLog
 
 
@@ -45,6 +47,8 @@ class SessionQueue:
         self._log = log
         self._store_file = store_file
         self._mirror: RepositoryMirror | None = None
+        self.rewake = QueueRewakeService(self.manager, self._woken)
+        self._wake: Callable[[], None] = lambda: None
 
     async def open(self, delivered: frozenset[str], hooks: QueueHooks) -> list[QueuedInput]:
         """Connect to the store; what an earlier run left there, all of it held (D5).
@@ -52,6 +56,7 @@ class SessionQueue:
         ``delivered`` are the inputs that the session's log holds (D12). A store that cannot be
         used is told by ``hooks.warn``, and tried again for as long as the session lasts.
         """
+        self._wake = partial(_hop, asyncio.get_running_loop(), hooks.arrived)
         opener = store_opener(self._config, self._store_file)
         if opener is None:
             return []
@@ -82,17 +87,15 @@ class SessionQueue:
         return self._mirror is not None and not self.unstored
 
     async def close(self) -> None:
+        self.rewake.close()
         if self._mirror is not None:
             await self._mirror.close()
 
+    def _woken(self) -> None:
+        self._wake()
+
     def _on_loop(self, hooks: QueueHooks) -> MirrorHooks:
-        loop = asyncio.get_running_loop()
-
-        def hop(call: Callable[[], None]) -> None:
-            # A loop that is closed has nobody left who wants to know.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(call)
-
+        hop = partial(_hop, asyncio.get_running_loop())
         return MirrorHooks(
             trouble=lambda error: hop(lambda: hooks.warn(_trouble(error))),
             arrived=lambda: hop(hooks.arrived),
@@ -104,6 +107,12 @@ class SessionQueue:
         if item.is_prompt or self._config.remote_commands:
             return ""
         return "commands and ! lines may not come from outside (queue.remote_commands)"
+
+
+def _hop(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    # A loop that is closed has nobody left who wants to know.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(call)
 
 
 def _trouble(error: QueueStoreError | None) -> str:

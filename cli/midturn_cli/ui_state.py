@@ -37,7 +37,7 @@ from midturn_cli.render.event_blocks import (
 from midturn_cli.render.open_batches import OpenBatches
 from midturn_cli.render.open_message import Activity, OpenMessage
 from midturn_cli.render.open_subagents import OpenSubagents
-from midturn_cli.render.words import delivered, receipt
+from midturn_cli.render.words import delivered, origin_words, receipt
 from midturn_cli.ui_events import (
     AnswerReplayed,
     ClipboardText,
@@ -278,7 +278,7 @@ class UiState:
             waited = bool(point) or item.uuid in self._waited
             self._waited.discard(item.uuid)
             tier = item.priority.name if waited else ""
-            blocks.append(PromptBlock(readable(item.input_text), tier, point))
+            blocks.append(PromptBlock(readable(item.input_text), tier, point, origin_words(item)))
         return blocks
 
     def _call(self, event: _CallEvent, now: float) -> list[Block]:

@@ -24,7 +24,7 @@ from midturn_core.queue.claims import Claims, NoStore
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.metrics import QueueMetricsInterceptor
 from midturn_core.queue.turn_gate import TurnGate
-from midturn_core.queue.types import KIND_KEY, QueuedInput, QueuedInputPriority
+from midturn_core.queue.types import KIND_KEY, ORIGIN_KEY, QueuedInput, QueuedInputPriority
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +110,8 @@ class SessionController:
 
     @property
     def has_held(self) -> bool:
-        return any(item.held for item in self._parts.queue.snapshot(self._parts.context_id))
+        waiting = self._parts.queue.snapshot(self._parts.context_id)
+        return any(item.held and not item.scheduled for item in waiting)
 
     def submit(
         self,
@@ -140,7 +141,7 @@ class SessionController:
             text,
             self._parts.context_id,
             self._parts.rules.enter if priority is None else priority,
-            metadata={"origin": "repl", KIND_KEY: kind.value, **attachment_tags(attachments)},
+            metadata={ORIGIN_KEY: "repl", KIND_KEY: kind.value, **attachment_tags(attachments)},
         )
         return self.take(item)
 
@@ -167,7 +168,7 @@ class SessionController:
 
     def run_prompt(self, text: str, interrupt: InterruptCoordinator) -> Awaitable[None]:
         """Run a turn with a text of the program's, as the own turn of the command that sends it."""
-        item = QueuedInput(text, self._parts.context_id, metadata={"origin": "command"})
+        item = QueuedInput(text, self._parts.context_id, metadata={ORIGIN_KEY: "command"})
         return self._turn([item], interrupt)
 
     def interrupt(self) -> bool:

@@ -31,6 +31,7 @@ from midturn_core.ids import AgentRuntimeId
 from midturn_core.interceptor_threads import InterceptorThreads
 from midturn_core.interrupt import Signal
 from midturn_core.model.messages import JsonObject, ToolUse, ToolUseResult
+from midturn_core.rewake import NO_REWAKE, RewakeService
 
 DEFAULT_TIME_LIMIT = 60.0
 """Seconds for one ``before`` or ``after``."""
@@ -51,6 +52,8 @@ class InterceptedCall:
     attributes: Mapping[str, object]
     signal: Signal
     """Trips when nobody waits for this interceptor any more."""
+    rewake: RewakeService = NO_REWAKE
+    """Schedules an input for an agent at a time to come (S1.40)."""
 
     @property
     def sort_key(self) -> tuple[int, int]:
@@ -116,9 +119,13 @@ class ToolInterceptors:
     """The interceptors of one session, shared by all its agents. Thread-safe.
 
     Copy-on-write (S1.35): a call that has begun keeps those that were registered then.
+
+    Args:
+        rewake: what their calls offer for inputs at a time to come.
     """
 
-    def __init__(self, *interceptors: ToolInterceptor) -> None:
+    def __init__(self, *interceptors: ToolInterceptor, rewake: RewakeService = NO_REWAKE) -> None:
+        self.rewake = rewake
         self._lock = threading.Lock()
         self._current = interceptors
         self.threads = InterceptorThreads()

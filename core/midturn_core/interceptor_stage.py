@@ -43,6 +43,7 @@ class InterceptorStage:
     ) -> None:
         self._chain = interceptors.current
         self._threads = interceptors.threads
+        self._rewake = interceptors.rewake
         self._call = call
         self._context_id = context.context_id
         self._attributes = MappingProxyType(dict(context.attributes))
@@ -128,6 +129,7 @@ class InterceptorStage:
             tool_use=_own_copy(self._use),
             attributes=self._attributes,
             signal=patience,
+            rewake=self._rewake,
         )
 
 

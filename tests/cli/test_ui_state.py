@@ -105,6 +105,14 @@ def test_a_line_that_waited_for_its_own_turn_carries_its_tier() -> None:
     assert run(state, turn_started(line)) == [PromptBlock("afterwards", "LATER")]
 
 
+def test_a_reminder_says_when_it_was_set() -> None:
+    state = UiState()
+    line = typed("look", metadata={"origin": "reminder"})
+    [block] = run(state, turn_started(line))
+    assert isinstance(block, PromptBlock)
+    assert block.where == f"reminder set {line.enqueued_at.astimezone():%d %b %H:%M}"
+
+
 def test_a_held_line_carries_its_tier_when_it_is_released() -> None:
     state = UiState()
     line = typed("held", metadata={HELD_KEY: "1"})

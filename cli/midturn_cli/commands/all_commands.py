@@ -15,6 +15,7 @@ from midturn_cli.commands.model_command import MODEL
 from midturn_cli.commands.parallel_command import PARALLEL
 from midturn_cli.commands.permission_commands import MODE, PERMISSIONS
 from midturn_cli.commands.queue_commands import LATER, NEXT, NOW, QUEUE
+from midturn_cli.commands.remind_command import REMIND
 from midturn_cli.commands.session_commands import CLEAR, EXIT, RESUME
 from midturn_cli.commands.speedup_command import SPEEDUP
 from midturn_cli.commands.theme_command import THEME
@@ -33,6 +34,7 @@ def all_commands() -> list[Command]:
         NOW,
         NEXT,
         LATER,
+        REMIND,
         RETRY,
         MODEL,
         MODE,

@@ -42,6 +42,8 @@ class ShownLists:
 
     queue: tuple[str, ...] = ()
     """The uuids of the queued inputs."""
+    reminders: tuple[str, ...] = ()
+    """The uuids of the scheduled inputs."""
     sessions: tuple[str, ...] = ()
     """The ids of the sessions."""
 

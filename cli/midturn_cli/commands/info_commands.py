@@ -53,7 +53,8 @@ def _parallel(use: Use) -> str:
 def _queue(use: Use) -> str:
     items = use.engine.queue.snapshot(use.engine.context_id)
     counts = Counter(item.priority.name for item in items if not item.held)
-    counts["held"] = sum(item.held for item in items)
+    counts["held"] = sum(item.held and not item.scheduled for item in items)
+    counts["for a time to come"] = sum(item.scheduled for item in items)
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "empty"
 
 

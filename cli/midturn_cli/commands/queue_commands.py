@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import assert_never
 
-from midturn_cli.commands.arguments import age, unknown_word, whole_number
+from midturn_cli.commands.arguments import age, due_in, unknown_word, whole_number
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_cli.commands.registry import split_command
 from midturn_cli.shell_line import shell_command
@@ -71,6 +71,8 @@ def _with_note(item: QueuedInput) -> str:
 
 def delivery(item: QueuedInput, settings: QueueConfig, *, busy: bool) -> str:
     """When an input will be delivered, in words (D1, D5)."""
+    if item.scheduled:
+        return due_in(item)
     if item.held:
         return "held (/queue release)"
     by_hand = item.priority is QueuedInputPriority.LATER and settings.later == "manual"
@@ -114,7 +116,7 @@ def _clear(use: Use) -> None:
 
 
 def _release(use: Use) -> None:
-    held = sum(item.held for item in _waiting(use))
+    held = sum(item.held and not item.scheduled for item in _waiting(use))
     if not held:
         raise CommandError("Nothing is held; /queue shows what waits")
     use.controller.release_held()

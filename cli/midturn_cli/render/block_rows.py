@@ -156,9 +156,8 @@ def _prompt(block: PromptBlock, theme: Theme, width: int) -> list[Text]:
         left_out = len(rows) - MAX_PROMPT_ROWS + 1
         rows = [*rows[: MAX_PROMPT_ROWS - 6], f"… {left_out} more rows …", *rows[-5:]]
     marked = _marked("❯ ", theme.accent, rows, theme.prompt)
-    if block.tier:
-        where = f"{block.tier} · {block.point}" if block.point else block.tier
-        marked.append(Text(f"  {where}", theme.dim))
+    if block.where:
+        marked.append(Text(f"  {block.where}", theme.dim))
     return marked
 
 

@@ -19,12 +19,18 @@ from midturn_core.model.messages import DiffDetail, Outcome, ToolDetail
 class PromptBlock:
     """A prompt at the point where it reached the model.
 
-    ``tier`` is empty unless it waited in the queue; ``point`` says in words where it went in.
+    ``tier`` is empty unless it waited in the queue; ``point`` says in words where it went in, and
+    ``origin`` where it came from when nobody typed it just now.
     """
 
     text: str
     tier: str = ""
     point: str = ""
+    origin: str = ""
+
+    @property
+    def where(self) -> str:
+        return " · ".join(filter(None, (self.tier, self.point, self.origin)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,8 +164,7 @@ def _sentence_lines(
     match block:
         case PromptBlock():
             # What was typed or piped is there already; what waited appears where it went in.
-            where = " · ".join(filter(None, (block.tier, block.point)))
-            return [f"> {block.text} ({where})"] if where else []
+            return [f"> {block.text} ({block.where})"] if block.where else []
         case NoticeBlock():
             return [f"{_LEVEL_WORDS[block.level]}: {block.text}"]
         case RemarkBlock():

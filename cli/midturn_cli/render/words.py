@@ -15,7 +15,7 @@ from midturn_core.dispatch.types import BatchReport, GateVerdict, SequentialCaus
 from midturn_core.events import CallPhase, DeliveryPoint, TurnEndReason
 from midturn_core.model.messages import Outcome
 from midturn_core.permission.ask import Ask, AskAnswer, AskReply
-from midturn_core.queue.types import QueuedInput, QueuedInputPriority
+from midturn_core.queue.types import ORIGIN_KEY, REMINDER, QueuedInput, QueuedInputPriority
 
 _STOPS_WHEN_ASKED = frozenset({"Grep", "Glob", "WebFetch", "AskUser"})
 
@@ -245,3 +245,12 @@ def tokens(count: int) -> str:
     if count < 999_500:
         return f"{count / 1_000:.0f}k tok" if count >= 9_950 else f"{count / 1_000:.1f}k tok"
     return f"{count / 1_000_000:.1f}M tok"
+
+
+def origin_words(item: QueuedInput) -> str:
+    """Where an input came from, unless somebody typed it. Times are local, and absolute: they stay
+    true in the scrollback.
+    """
+    if item.metadata.get(ORIGIN_KEY) == REMINDER:
+        return f"reminder set {item.enqueued_at.astimezone():%d %b %H:%M}"
+    return ""

@@ -20,6 +20,7 @@ from midturn_core.queue.events import (
 )
 from midturn_core.queue.repository import MessageQueueRepository
 from midturn_core.queue.types import (
+    DUE_KEY,
     HELD_KEY,
     Predicate,
     QueuedInput,
@@ -234,24 +235,33 @@ class MessageQueueManager:
 
     def hold(self, target: AgentRuntimeId | str) -> int:
         """Keep back an input (by uuid) or all that wait in a context (D5); how many changed."""
-        return self._set_held(target, held=True)
+        with self._lock:
+            return sum(
+                self._change(item.as_held(), QueueChangeReason.HELD)
+                for item in self._targets(target)
+                if not item.held
+            )
 
     def release(self, target: AgentRuntimeId | str) -> int:
-        """The opposite of ``hold``; how many changed."""
-        return self._set_held(target, held=False)
-
-    def _set_held(self, target: AgentRuntimeId | str, *, held: bool) -> int:
-        reason = QueueChangeReason.HELD if held else QueueChangeReason.RELEASED
+        """The opposite of ``hold``; how many changed. A scheduled input goes before its time only
+        by its uuid.
+        """
         with self._lock:
-            changed = 0
-            for item in self._targets(target):
-                if item.held == held:
-                    continue
-                metadata = {key: value for key, value in item.metadata.items() if key != HELD_KEY}
-                if held:
-                    metadata[HELD_KEY] = "1"
-                changed += self._change(dataclasses.replace(item, metadata=metadata), reason)
-            return changed
+            return sum(
+                self._change(_without(item, HELD_KEY, DUE_KEY), QueueChangeReason.RELEASED)
+                for item in self._targets(target)
+                if item.held and not (item.scheduled and isinstance(target, AgentRuntimeId))
+            )
+
+    def hold_past_due(self, uuid: str) -> bool:
+        """The time of a scheduled input passed while nobody looked: it stays held, until it is
+        released by hand. False when there is no such input.
+        """
+        with self._lock:
+            item = self._repository.get(uuid)
+            if item is None or not item.scheduled:
+                return False
+            return self._change(_without(item.as_held(), DUE_KEY), QueueChangeReason.HELD)
 
     def _targets(self, target: AgentRuntimeId | str) -> list[QueuedInput]:
         if isinstance(target, AgentRuntimeId):
@@ -314,6 +324,11 @@ def behind_command(waiting: Iterable[QueuedInput]) -> frozenset[str]:
     return frozenset(
         item.uuid for item in rest if item.is_prompt and item.priority is QueuedInputPriority.NEXT
     )
+
+
+def _without(item: QueuedInput, *tags: str) -> QueuedInput:
+    metadata = {key: value for key, value in item.metadata.items() if key not in tags}
+    return dataclasses.replace(item, metadata=metadata)
 
 
 def _everything(_: QueuedInput) -> bool:

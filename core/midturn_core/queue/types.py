@@ -14,6 +14,12 @@ from midturn_core.ids import AgentRuntimeId
 
 HELD_KEY = "held"
 """Metadata tag of an item that is kept back until released (D5)."""
+DUE_KEY = "due"
+"""Metadata tag: the instant (ISO 8601) until which an item is held, to be let go then."""
+ORIGIN_KEY = "origin"
+"""Metadata tag: where an item came from, such as ``repl`` or ``reminder``."""
+REMINDER = "reminder"
+"""The origin of a scheduled item, unless it has one of its own."""
 KIND_KEY = "kind"
 """Metadata tag: ``prompt`` (default), ``command`` (a slash command) or ``shell`` (a ! line)."""
 
@@ -65,6 +71,20 @@ class QueuedInput:
     @property
     def held(self) -> bool:
         return HELD_KEY in self.metadata
+
+    @property
+    def scheduled(self) -> bool:
+        """Held until its due time, and then let go by itself."""
+        return DUE_KEY in self.metadata
+
+    @property
+    def due(self) -> datetime | None:
+        """When it is to be let go; None when it is not scheduled, or its tag cannot be read."""
+        try:
+            due = datetime.fromisoformat(self.metadata.get(DUE_KEY, ""))
+        except ValueError:
+            return None
+        return due if due.tzinfo is not None else None
 
     def as_held(self) -> QueuedInput:
         """The same input, kept back until released."""
