@@ -177,8 +177,10 @@ def _document(transcript: Transcript, wanted: ExportFormat, registry: ToolRegist
             return to_json(transcript)
         case ExportFormat.HTML:
             from midturn_cli.export.as_html import to_html
+            from midturn_cli.export.html_child import markdown_child
 
-            return to_html(transcript, describe)
+            with markdown_child() as html_of:
+                return to_html(transcript, describe, html_of)
         case _:
             assert_never(wanted)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from midturn_cli.export.bounds import Bounded
-from midturn_cli.export.html_markdown import html_of
 from midturn_cli.export.transcript import (
     Answer,
     Call,
@@ -30,6 +29,8 @@ from midturn_cli.export.words import (
 from midturn_cli.render.clean import clean
 from midturn_core.model.messages import ImageBlock
 
+MarkdownToHtml: TypeAlias = Callable[[str], str]
+"""Markdown of others (cleaned) as HTML that refers to nothing and runs nothing."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Should anything slip through all the same, a browser neither runs nor loads it."""
 _LABELS = {
@@ -76,9 +77,11 @@ th, td { border: 1px solid var(--line); padding: 0.2rem 0.6rem; }
 """
 
 
-def to_html(transcript: Transcript, describe: DescribeCall) -> str:
+def to_html(transcript: Transcript, describe: DescribeCall, html_of: MarkdownToHtml) -> str:
     heading = escape(title(transcript.head))
-    body = "\n".join(block for entry in entries(transcript, describe) for block in _entry(entry))
+    body = "\n".join(
+        block for entry in entries(transcript, describe) for block in _entry(entry, html_of)
+    )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'
@@ -93,7 +96,7 @@ def _head(head: Head) -> str:
     return f"<dl>{''.join(cells)}</dl>"
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _entry(entry: Entry, html_of: MarkdownToHtml) -> Iterator[str]:
     match entry:
         case UserText(kind, text):
             label = f'<span class="label">{_LABELS[kind]}</span>'

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import os
 import stat
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +16,9 @@ import pytest
 
 from midturn_cli.commands.command import CommandError
 from midturn_cli.commands.export_command import ExportFormat, read_request
+from midturn_cli.export.html_markdown import html_of
 from midturn_cli.launch import SessionStart
+from midturn_cli.terminal.short_turns import short_turns_for_threads
 from midturn_core.conversation import AssistantAdded
 from midturn_core.model.messages import AssistantMessage, ToolUseResult, UserMessage
 from midturn_core.session.codec import change_from_json, result_to_json
@@ -20,6 +26,18 @@ from tests.support.agent_kit import until
 from tests.support.busy_session import busy_session
 from tests.support.scripted_model import ScriptedModel, calls, text, use
 from tests.support.session_kit import SessionKit, make_launch, open_session
+
+SESSION_BYTES = 4_000_000
+LONG_PART = (
+    "## Part {}\n\n"
+    + "It reads the **files** and `writes` what was asked for. " * 12
+    + "\n\n"
+    + "- an item of a list, with `code` in it\n" * 8
+    + "\n```python\n"
+    + "def name(value: int) -> str:\n    return str(value + 1)  # comment\n" * 12
+    + "```\n"
+)
+PROBE_SECONDS = 0.005
 
 
 def two_turns() -> ScriptedModel:
@@ -185,3 +203,35 @@ async def test_what_the_disk_refused_to_keep_is_exported_from_memory(
         await kit.run("/export all.md")
         assert "What /compact replaced is missing in it" in kit.said
         assert "second answer" in (tmp_path / "all.md").read_text()
+
+
+@pytest.mark.slow
+async def test_a_session_of_four_megabytes_becomes_html_beside_a_live_input_line(
+    tmp_path: Path,
+) -> None:
+    """In this process the conversion of a single answer would hold up a key for longer."""
+    answer = "\n".join(LONG_PART.format(number) for number in range(40))
+    answers = math.ceil(SESSION_BYTES / len(answer))
+    model = ScriptedModel(*(text(answer) for _ in range(answers)))
+    async with open_session(make_launch(tmp_path, demo=False), lambda _: model) as kit:
+        for _ in range(answers):
+            await kit.run("go on")
+        started = time.perf_counter()
+        html = html_of(answer)
+        one_answer = time.perf_counter() - started
+        kit.submit("/export all.html")
+        with short_turns_for_threads():
+            lags = await lags_until(lambda: "Exported to" in kit.said)
+    # Once the machine itself may have been late.
+    assert sorted(lags)[-2] < one_answer
+    assert (tmp_path / "all.html").read_text().count(html) == answers
+
+
+async def lags_until(over: Callable[[], bool]) -> list[float]:
+    """By how many seconds the loop was late, each time."""
+    lags: list[float] = []
+    while not over():
+        started = time.perf_counter()
+        await asyncio.sleep(PROBE_SECONDS)
+        lags.append(time.perf_counter() - started - PROBE_SECONDS)
+    return lags

@@ -105,7 +105,7 @@ def described(text: str) -> CallWords:
 
 
 def page(transcript: Transcript, words: CallWords) -> str:
-    return to_html(transcript, lambda _: words)
+    return to_html(transcript, lambda _: words, html_of)
 
 
 def assert_inert(html: str) -> Elements:
@@ -196,7 +196,7 @@ def test_a_call_that_runs_has_no_result() -> None:
 def test_a_long_result_is_cut_and_says_by_how_much(content: str, left_out: str) -> None:
     transcript = conversation(grep_result(content))
     assert left_out in to_markdown(transcript, lambda _: CallWords("x"))
-    assert left_out in to_html(transcript, lambda _: CallWords("x"))
+    assert left_out in to_html(transcript, lambda _: CallWords("x"), html_of)
 
 
 @pytest.mark.parametrize(
