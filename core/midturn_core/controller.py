@@ -17,6 +17,7 @@ from typing import Protocol, assert_never
 from midturn_core.agent import Agent
 from midturn_core.errors import QueueFullError, internal_error
 from midturn_core.events import Emit, Notice, NoticeLevel, TurnEnded, TurnEndReason
+from midturn_core.execution import AgentExecutionInterceptor, InterceptingExecutor
 from midturn_core.ids import AgentRuntimeId, new_id
 from midturn_core.interrupt import InterruptCoordinator
 from midturn_core.queue.attachments import AttachmentRef, attachment_tags
@@ -81,6 +82,8 @@ class ControllerParts:
     """Cancels the call that keeps a waiting NOW input from being delivered (D1)."""
     rules: ControllerRules = ControllerRules()
     claims: Claims = field(default_factory=NoStore)
+    interceptors: Sequence[AgentExecutionInterceptor] = ()
+    """Around each turn, inside of the queue's metrics; the first is the outermost."""
 
 
 class SessionController:
@@ -90,6 +93,12 @@ class SessionController:
         self._parts = parts
         self._gate = TurnGate(parts.queue, parts.context_id, one_per_turn=parts.rules.one_per_turn)
         self._metrics = QueueMetricsInterceptor(parts.queue)
+        self._executor = (
+            InterceptingExecutor.builder()
+            .add_interceptor(self._metrics)
+            .add_interceptor(*parts.interceptors)
+            .build()
+        )
         self._current: InterruptCoordinator | None = None
         self._work: asyncio.Task[None] | None = None
         self._closing = False
@@ -240,7 +249,7 @@ class SessionController:
                 items = self._gate.leave(include_later=self._later_may_go, hold=self._closing)
 
     async def _turn(self, items: Sequence[QueuedInput], interrupt: InterruptCoordinator) -> None:
-        self.last_turn = await self._metrics.intercept(
+        self.last_turn = await self._executor.execute(
             self._parts.context_id, lambda: self._parts.agent.run_turn(items, interrupt)
         )
         if self.last_turn.reason is TurnEndReason.FAILED:

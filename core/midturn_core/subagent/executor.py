@@ -24,6 +24,7 @@ from midturn_core.dispatch.reaction import StopLimits
 from midturn_core.dispatch.runner import BatchCall
 from midturn_core.dispatch.slots import Slots
 from midturn_core.events import Emit, TurnEnded
+from midturn_core.execution import InterceptingExecutor
 from midturn_core.ids import AgentRuntimeId, new_id
 from midturn_core.interceptor import ToolInterceptors
 from midturn_core.interrupt import CancelReason, InterruptCoordinator
@@ -104,6 +105,7 @@ class SubagentExecutor:
         self._running: set[AgentRuntimeId] = set()
         self._dispatcher: ParallelToolDispatcher | None = None
         self.metrics = QueueMetricsInterceptor(parts.queue)
+        self._executor = InterceptingExecutor.builder().add_interceptor(self.metrics).build()
 
     def with_parallel_tool_dispatcher(
         self, dispatcher: ParallelToolDispatcher | None
@@ -147,7 +149,7 @@ class SubagentExecutor:
         self._running.add(context_id)
         clock.start()
         try:
-            ended = await self.metrics.intercept(
+            ended = await self._executor.execute(
                 context_id,
                 lambda: agent.run_turn([QueuedInput(task.prompt, context_id)], interrupt),
             )
