@@ -17,6 +17,7 @@ from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.mirror import MirrorHooks, RepositoryMirror
 from midturn_core.queue.open_store import store_opener
+from midturn_core.queue.telemetry import configured_listener, sdk_is_installed
 from midturn_core.queue.types import QueuedInput
 from midturn_core.rewake import QueueRewakeService
 from midturn_core.session.log import SessionLog
@@ -57,6 +58,8 @@ class SessionQueue:
         used is told by ``hooks.warn``, and tried again for as long as the session lasts.
         """
         self._wake = partial(_hop, asyncio.get_running_loop(), hooks.arrived)
+        if sdk_is_installed():
+            self.manager.add_listener(await asyncio.to_thread(configured_listener))
         opener = store_opener(self._config, self._store_file)
         if opener is None:
             return []
