@@ -268,7 +268,8 @@ class Engine:
 
     def observe(self, event: Event) -> None:
         """Every event of the core comes through here on its way to the screen."""
-        for watcher in (self.finished, self.batch_history, self.speedup):
+        receipts = self.session_queue.receipts
+        for watcher in (self.finished, self.batch_history, self.speedup, receipts):
             watcher.observe(event)
         match event:
             case TurnEnded(usage=usage) | CompactionFinished(usage=usage):

@@ -30,6 +30,7 @@ from midturn_core.model.messages import AssistantMessage, ImageBlock, TextBlock,
 from midturn_core.queue.events import QueueEvent
 from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
+from midturn_core.queue_edits import QueueEdits
 from midturn_core.version import VERSION
 
 DEMO_HINTS = (
@@ -90,6 +91,9 @@ class InteractiveSession:
                 claims=self.engine.session_queue,
             )
         )
+        self._edits = QueueEdits(
+            self.engine.queue, self.engine.context_id, self._lines, self.controller.wake
+        )
         self._opening: asyncio.Task[None] | None = None
         self._lines.controller = self.controller
         self.engine.queue.add_listener(_QueueScreen(self.engine))
@@ -114,6 +118,10 @@ class InteractiveSession:
 
     def commands(self) -> Sequence[CommandInfo]:
         return [command.info for command in self._lines.registry.all()]
+
+    @property
+    def queue(self) -> QueueEdits:
+        return self._edits
 
     @property
     def busy(self) -> bool:
@@ -162,17 +170,23 @@ class InteractiveSession:
         await self.controller.close()
         if self._opening is not None:
             await self._opening
-        waiting = self.engine.queue.snapshot(self.engine.context_id)
+        self._edits.end_all()
+        waiting = self._undelivered()
         if waiting:
             self.engine.session.keep()
         await self.engine.session_queue.close()
         await self.engine.close()
         return [item.input_text for item in waiting]
 
+    def _undelivered(self) -> list[QueuedInput]:
+        """What waits, and what expired without having been restored."""
+        session_queue = self.engine.session_queue
+        return [*self._edits.waiting(), *session_queue.expired.items()]
+
     async def _open_queue(self) -> None:
         """Connect the queue to its store, and offer what an earlier run left in it."""
         resumed = self.engine.resumed
-        hooks = QueueHooks(self.engine.warn, self.controller.wake)
+        hooks = QueueHooks(self.engine.warn, self.controller.wake, self._tell_expired)
         leftovers = await self.engine.session_queue.open(
             resumed.delivered if resumed else frozenset(), hooks
         )
@@ -182,9 +196,18 @@ class InteractiveSession:
         if count := len(leftovers) - len(held):
             reminders = "1 reminder is" if count == 1 else f"{count} reminders are"
             self.engine.emit(Notice(NoticeLevel.INFO, f"{reminders} still set; /remind shows them"))
+        if expired := self.engine.session_queue.expired.items():
+            self.engine.emit(left_expired(expired))
 
     def _still_set(self, item: QueuedInput) -> bool:
         return item in self.engine.session_queue.rewake.pending(self.engine.context_id)
+
+    def _tell_expired(self, item: QueuedInput) -> None:
+        ttl = self.engine.config.queue.ttl
+        self.engine.warn(
+            f"Expired after {ttl} s (queue.ttl), not sent: {item.input_text} "
+            "→ /queue restore lets it wait again"
+        )
 
     def _show_resumed(self, warnings: Sequence[str]) -> None:
         for warning in warnings:
@@ -205,6 +228,16 @@ def left_over(items: Sequence[QueuedInput]) -> CommandTable:
         tuple(rows),
         "Enter on an empty line sends them; /queue shows and removes them one by one, "
         "/queue clear discards them all",
+    )
+
+
+def left_expired(items: Sequence[QueuedInput]) -> CommandTable:
+    """What expired in an earlier run (D11)."""
+    return CommandTable(
+        "Expired, not sent",
+        ("", "tier", "age", "text"),
+        left_over(items).rows,
+        "/queue restore N lets one wait again, /queue discard forgets them",
     )
 
 

@@ -6,17 +6,20 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from midturn_core.config import QueueConfig
 from midturn_core.errors import QueueStoreError
 from midturn_core.ids import AgentRuntimeId
+from midturn_core.queue.expiry import ExpiredInputs
 from midturn_core.queue.listeners import LoggingMessageQueueListener
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.mirror import MirrorHooks, RepositoryMirror
 from midturn_core.queue.open_store import store_opener
+from midturn_core.queue.receipts import QueueReceipts
 from midturn_core.queue.telemetry import configured_listener, sdk_is_installed
 from midturn_core.queue.types import QueuedInput
 from midturn_core.rewake import QueueRewakeService
@@ -30,6 +33,8 @@ class QueueHooks:
     warn: Callable[[str], None]
     arrived: Callable[[], None]
     """Inputs came from outside: an idle session can start with them."""
+    expired: Callable[[QueuedInput], None] = lambda item: None
+    """An input waited too long, and waits no more (D11)."""
 
 
 class SessionQueue:
@@ -41,8 +46,11 @@ class SessionQueue:
     def __init__(
         self, config: QueueConfig, context_id: AgentRuntimeId, log: SessionLog, store_file: Path
     ) -> None:
-        self.manager = MessageQueueManager(InMemoryMessageQueueRepository(), config.cap)
-        self.manager.add_listener(LoggingMessageQueueListener())
+        self.manager = MessageQueueManager(InMemoryMessageQueueRepository(), config.cap, config.ttl)
+        self.receipts = QueueReceipts(context_id)
+        self.expired = ExpiredInputs(self.manager, context_id, config.ttl)
+        for listener in (LoggingMessageQueueListener(), self.receipts, self.expired):
+            self.manager.add_listener(listener)
         self._config = config
         self._context_id = context_id
         self._log = log
@@ -57,7 +65,9 @@ class SessionQueue:
         ``delivered`` are the inputs that the session's log holds (D12). A store that cannot be
         used is told by ``hooks.warn``, and tried again for as long as the session lasts.
         """
-        self._wake = partial(_hop, asyncio.get_running_loop(), hooks.arrived)
+        hop = partial(_hop, asyncio.get_running_loop())
+        self._wake = partial(hop, hooks.arrived)
+        self.expired.start(lambda item: hop(partial(hooks.expired, item)))
         if sdk_is_installed():
             self.manager.add_listener(await asyncio.to_thread(configured_listener))
         opener = store_opener(self._config, self._store_file)
@@ -66,10 +76,32 @@ class SessionQueue:
         self._mirror = RepositoryMirror(
             self.manager, opener, self._context_id, self._on_loop(hooks)
         )
-        return await self._mirror.start(delivered)
+        leftovers = await self._mirror.start(delivered)
+        self.expired.bring_in(self._mirror.expired)
+        return leftovers
 
     async def claim(self, items: Sequence[QueuedInput]) -> list[QueuedInput]:
-        return list(items) if self._mirror is None else await self._mirror.claim(items)
+        if self._mirror is None:
+            return list(items)
+        ours = await self._mirror.claim(items)
+        self.receipts.taken_elsewhere({item.uuid for item in items} - {i.uuid for i in ours})
+        return ours
+
+    def restore(self, item: QueuedInput) -> None:
+        """Let an expired input wait again, in its tier, under a uuid of its own.
+
+        Raises:
+            QueueFullError: the cap is reached; it is still among the expired ones (D11).
+        """
+        self.manager.enqueue(item.as_restored(datetime.now(UTC)))
+        self.receipts.restored(item.uuid)
+        self.discard(item)
+
+    def discard(self, item: QueuedInput) -> None:
+        """Forget an expired input for good."""
+        self.expired.drop(item.uuid)
+        if self._mirror is not None:
+            self._mirror.discard(item.uuid)
 
     def confirm(self, uuids: Iterable[str]) -> None:
         # What the disk refused is in the log only when it accepts again: until then the store
@@ -91,6 +123,7 @@ class SessionQueue:
 
     async def close(self) -> None:
         self.rewake.close()
+        await self.expired.close()
         if self._mirror is not None:
             await self._mirror.close()
 

@@ -89,7 +89,7 @@ from midturn_core.events import (
 )
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.permission.ask import Ask
-from midturn_core.queue.manager import behind_command
+from midturn_core.queue.barriers import behind_command
 from midturn_core.queue.types import QueuedInput
 
 _TurnEvent: TypeAlias = TurnStarted | StepStarted | InputsDelivered | TurnEnded

@@ -120,7 +120,7 @@ class SessionController:
     @property
     def has_held(self) -> bool:
         waiting = self._parts.queue.snapshot(self._parts.context_id)
-        return any(item.held and not item.scheduled for item in waiting)
+        return any(item.held and not (item.scheduled or item.bars_others) for item in waiting)
 
     def submit(
         self,

@@ -11,7 +11,7 @@ from midturn_cli.commands.registry import split_command
 from midturn_cli.shell_line import shell_command
 from midturn_core.config import QueueConfig
 from midturn_core.queue.attachments import attachments_note
-from midturn_core.queue.manager import behind_command
+from midturn_core.queue.barriers import behind_command
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 
 BEHIND_COMMAND = "after the command before it"

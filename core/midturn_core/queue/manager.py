@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
 
 from midturn_core.errors import QueueFullError
 from midturn_core.ids import AgentRuntimeId
+from midturn_core.queue.barriers import behind_command, leading_prompts, may_go
 from midturn_core.queue.events import (
     MessageQueueListener,
     QueueChangeReason,
@@ -20,8 +21,6 @@ from midturn_core.queue.events import (
 )
 from midturn_core.queue.repository import MessageQueueRepository
 from midturn_core.queue.types import (
-    DUE_KEY,
-    HELD_KEY,
     Predicate,
     QueuedInput,
     QueuedInputPriority,
@@ -34,6 +33,10 @@ DEFAULT_CAP = 1000
 """Waiting inputs per context (D11)."""
 
 
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 class MessageQueueManager:
     """The facade over a repository: listeners, cap, holding, and decisions in one step (S2.10).
 
@@ -43,11 +46,21 @@ class MessageQueueManager:
     Args:
         repository: where the inputs are kept.
         cap: how many may wait in one context; 0 means no cap (D11).
+        ttl: seconds after which an input that is on its way expires; 0 is never (D11).
+        now: the wall clock that ages are measured with.
     """
 
-    def __init__(self, repository: MessageQueueRepository, cap: int = DEFAULT_CAP) -> None:
+    def __init__(
+        self,
+        repository: MessageQueueRepository,
+        cap: int = DEFAULT_CAP,
+        ttl: float = 0,
+        now: Callable[[], datetime] = _utc_now,
+    ) -> None:
         self._repository = repository
         self._cap = cap
+        self._ttl = timedelta(seconds=ttl)
+        self._now = now
         self._lock = threading.RLock()
         self._listeners: tuple[MessageQueueListener, ...] = ()
         self._unpublished: deque[QueueEvent] = deque()
@@ -96,6 +109,8 @@ class MessageQueueManager:
         ``selection`` names the context (S2.15), normally as a ``QueueFilter``.
         """
         with self._lock:
+            if isinstance(selection, QueueFilter):
+                self.expire(selection.context_id)
             items = self._repository.drain(_limited(selection, max_priority))
             self._publish(items, QueueChangeType.DRAINED)
             return items
@@ -106,9 +121,7 @@ class MessageQueueManager:
         it (D3).
         """
         with self._lock:
-            waiting = self._repository.list_by_max_priority(
-                selection.max_priority, dataclasses.replace(selection, prompts_only=False)
-            )
+            waiting = self._on_their_way(selection)
             barred = behind_command(waiting)
             return self._take_exactly(
                 [item for item in waiting if item.is_prompt and item.uuid not in barred]
@@ -124,10 +137,8 @@ class MessageQueueManager:
         ``one`` takes but the first of them.
         """
         with self._lock:
-            waiting = self._repository.list_by_max_priority(
-                selection.max_priority, dataclasses.replace(selection, prompts_only=False)
-            )
-            items = self._take_exactly(_leading_prompts(waiting)[: 1 if one else None])
+            waiting = self._on_their_way(selection)
+            items = self._take_exactly(leading_prompts(waiting)[: 1 if one else None])
             if not items:
                 on_empty()
             return items
@@ -136,15 +147,16 @@ class MessageQueueManager:
         self, context_id: AgentRuntimeId, *, include_later: bool, one: bool = False
     ) -> list[QueuedInput]:
         """What the next turn consists of (D4): neighbouring NOW and NEXT prompts together, a
-        command by itself, and when neither waits, one LATER input (D1). Held ones stay.
+        command by itself, and when neither waits, one LATER input (D1). Held ones stay, and so
+        does what is behind one that is being edited.
 
         ``include_later`` False leaves LATER inputs where they are; ``one`` gives each prompt a turn
         of its own.
         """
         last = QueuedInputPriority.LATER if include_later else QueuedInputPriority.NEXT
         with self._lock:
-            waiting = self._repository.list_by_max_priority(last, QueueFilter(context_id))
-            together = _leading_prompts(
+            waiting = self._on_their_way(QueueFilter(context_id, last))
+            together = leading_prompts(
                 item for item in waiting if item.priority <= QueuedInputPriority.NEXT
             )
             return self._take_exactly(waiting[:1] if one or not together else together)
@@ -185,8 +197,9 @@ class MessageQueueManager:
             self._publish(items, QueueChangeType.REMOVED, QueueChangeReason.CLEARED)
             return items
 
-    def edit(self, uuid: str, text: str) -> bool:
-        """Change the text; uuid and place stay. False when it is not waiting any more.
+    def edit(self, uuid: str, text: str, tags: Mapping[str, str] | None = None) -> bool:
+        """Change the text, and these tags; uuid and place stay. False when it is not waiting any
+        more.
 
         Raises:
             ValueError: the text is empty or only white space.
@@ -195,9 +208,51 @@ class MessageQueueManager:
             item = self._repository.get(uuid)
             if item is None:
                 return False
-            return self._change(
-                dataclasses.replace(item, input_text=text), QueueChangeReason.EDITED
+            changed = dataclasses.replace(
+                item, input_text=text, metadata={**item.metadata, **(tags or {})}
             )
+            return self._change(changed, QueueChangeReason.EDITED)
+
+    def begin_edit(self, uuid: str) -> QueuedInput | None:
+        """Keep an input back while somebody edits it: it is not delivered until ``end_edit``,
+        whatever is held or released meanwhile, and nothing but a NOW input overtakes it. Returns
+        it as it is now; None when it is not waiting any more.
+        """
+        with self._lock:
+            item = self._repository.get(uuid)
+            if item is None or item.being_edited:
+                return item
+            edited = item.as_edited()
+            return edited if self._change(edited, QueueChangeReason.HELD) else None
+
+    def end_edit(self, uuid: str) -> bool:
+        """Let an input be again what it was before ``begin_edit``, or what a hold or a release
+        made of it meanwhile. False when nobody edits it.
+        """
+        with self._lock:
+            item = self._repository.get(uuid)
+            if item is None or not item.being_edited:
+                return False
+            if item.bars_others:
+                return self._change(self._freed(item), QueueChangeReason.RELEASED)
+            return self._change(item.as_held(), QueueChangeReason.HELD)
+
+    def expire(self, context_id: AgentRuntimeId) -> list[QueuedInput]:
+        """Take out, and return, what has been on its way for longer than the time to live (D11).
+        Each drain does so first. What is held stays, and a clock that was set back expires nothing.
+        """
+        if not self._ttl:
+            return []
+        with self._lock:
+            before = self._now() - self._ttl
+            old = [
+                item
+                for item in self.snapshot(context_id)
+                if not item.held and item.waits_since <= before
+            ]
+            items = [item for item in old if self._repository.remove(item.uuid)]
+            self._publish(items, QueueChangeType.REMOVED, QueueChangeReason.EXPIRED)
+            return items
 
     def reprioritise(self, uuid: str, priority: QueuedInputPriority) -> bool:
         """Put an input at the end of another tier. False when it is not waiting any more."""
@@ -236,22 +291,26 @@ class MessageQueueManager:
     def hold(self, target: AgentRuntimeId | str) -> int:
         """Keep back an input (by uuid) or all that wait in a context (D5); how many changed."""
         with self._lock:
-            return sum(
-                self._change(item.as_held(), QueueChangeReason.HELD)
-                for item in self._targets(target)
-                if not item.held
-            )
+            changed = 0
+            for item in self._targets(target):
+                other = self._kept_back(item)
+                if other is not None:
+                    changed += self._change(other, QueueChangeReason.HELD)
+            return changed
 
     def release(self, target: AgentRuntimeId | str) -> int:
         """The opposite of ``hold``; how many changed. A scheduled input goes before its time only
         by its uuid.
         """
         with self._lock:
-            return sum(
-                self._change(_without(item, HELD_KEY, DUE_KEY), QueueChangeReason.RELEASED)
-                for item in self._targets(target)
-                if item.held and not (item.scheduled and isinstance(target, AgentRuntimeId))
-            )
+            changed = 0
+            for item in self._targets(target):
+                if item.scheduled and isinstance(target, AgentRuntimeId):
+                    continue
+                other = self._let_go(item)
+                if other is not None:
+                    changed += self._change(other, QueueChangeReason.RELEASED)
+            return changed
 
     def hold_past_due(self, uuid: str) -> bool:
         """The time of a scheduled input passed while nobody looked: it stays held, until it is
@@ -261,7 +320,29 @@ class MessageQueueManager:
             item = self._repository.get(uuid)
             if item is None or not item.scheduled:
                 return False
-            return self._change(_without(item.as_held(), DUE_KEY), QueueChangeReason.HELD)
+            return self._change(item.as_past_due(), QueueChangeReason.HELD)
+
+    @staticmethod
+    def _kept_back(item: QueuedInput) -> QueuedInput | None:
+        """None when it is held as it is."""
+        if item.bars_others:
+            return item.to_be(held=True)
+        return None if item.held else item.as_held()
+
+    def _let_go(self, item: QueuedInput) -> QueuedInput | None:
+        """None when it is on its way, or will be once nobody edits it."""
+        if item.being_edited:
+            return None if item.bars_others else item.to_be(held=False)
+        return self._freed(item) if item.held else None
+
+    def _freed(self, item: QueuedInput) -> QueuedInput:
+        return item.as_free(self._now() if self._ttl else None)
+
+    def _on_their_way(self, selection: QueueFilter) -> list[QueuedInput]:
+        """Commands as well as prompts."""
+        self.expire(selection.context_id)
+        everything = dataclasses.replace(selection, prompts_only=False, exclude_held=False)
+        return may_go(self._repository.list_by_max_priority(selection.max_priority, everything))
 
     def _targets(self, target: AgentRuntimeId | str) -> list[QueuedInput]:
         if isinstance(target, AgentRuntimeId):
@@ -315,22 +396,6 @@ def _notify(listener: MessageQueueListener, event: QueueEvent) -> None:
         )
 
 
-def behind_command(waiting: Iterable[QueuedInput]) -> frozenset[str]:
-    """The uuids of the NEXT prompts that a command bars. ``waiting`` is in delivery order; held
-    inputs bar nothing.
-    """
-    free = (item for item in waiting if not item.held)
-    rest = itertools.dropwhile(lambda item: item.is_prompt, free)
-    return frozenset(
-        item.uuid for item in rest if item.is_prompt and item.priority is QueuedInputPriority.NEXT
-    )
-
-
-def _without(item: QueuedInput, *tags: str) -> QueuedInput:
-    metadata = {key: value for key, value in item.metadata.items() if key not in tags}
-    return dataclasses.replace(item, metadata=metadata)
-
-
 def _everything(_: QueuedInput) -> bool:
     return True
 
@@ -341,7 +406,3 @@ def _limited(selection: Predicate, max_priority: QueuedInputPriority) -> Predica
             selection, max_priority=min(selection.max_priority, max_priority)
         )
     return lambda item: item.priority <= max_priority and selection(item)
-
-
-def _leading_prompts(items: Iterable[QueuedInput]) -> list[QueuedInput]:
-    return list(itertools.takewhile(lambda item: item.is_prompt, items))

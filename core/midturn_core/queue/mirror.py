@@ -91,6 +91,8 @@ class RepositoryMirror:
         self._leaving: set[str] = set()
         """Drained here; the store may still show them."""
         self._unsubscribe: Callable[[], None] = lambda: None
+        self.expired: tuple[QueuedInput, ...] = ()
+        """What an earlier run let expire and nobody restored; known once ``start`` is done."""
 
     @property
     def trouble(self) -> QueueStoreError | None:
@@ -131,6 +133,8 @@ class RepositoryMirror:
                 self._repeat(partial(self._enqueue, item))
             case QueueChangeType.DRAINED:
                 self._leaving.add(item.uuid)
+            case QueueChangeType.REMOVED if event.reason is QueueChangeReason.EXPIRED:
+                self._put_by(item)
             case QueueChangeType.REMOVED:
                 self._forget(item.uuid)
                 self._repeat(lambda: self._store.remove(item.uuid))
@@ -141,6 +145,12 @@ class RepositoryMirror:
                 if item.uuid in self._unstored:
                     self._unstored[item.uuid] = item
                 self._repeat(lambda: self._store.replace(item))
+
+    def discard(self, uuid: str) -> None:
+        """Forget an expired input for good."""
+        with self._manager.atomic():
+            self._forget(uuid)
+            self._repeat(lambda: self._store.remove(uuid))
 
     async def claim(self, items: Sequence[QueuedInput]) -> list[QueuedInput]:
         """Those of the drained ``items`` that are still to be delivered, in the same order.
@@ -207,6 +217,15 @@ class RepositoryMirror:
                 fall_back()
         self._hooks.trouble(error)
 
+    def _put_by(self, item: QueuedInput) -> None:
+        """An expired input waits no more, and yet is in the store until it is restored or
+        discarded (D11).
+        """
+        kept = item.as_expired()
+        if item.uuid in self._unstored:
+            self._unstored[item.uuid] = kept
+        self._repeat(lambda: self._store.replace(kept))
+
     def _repeat(self, change: Callable[[], object]) -> None:
         """Make a change in the store as well. It answers False where somebody else was faster:
         then ``_import`` brings the difference in.
@@ -253,7 +272,10 @@ class RepositoryMirror:
         self._store.recover(self._context_id)
         found = self._stored()
         self._store.confirm([item.uuid for item in found if item.uuid in delivered])
-        leftovers = [item.as_held() for item in found if item.uuid not in delivered]
+        found = [item for item in found if item.uuid not in delivered]
+        self.expired = tuple(item for item in found if item.expired)
+        self._known.update(item.uuid for item in self.expired)
+        leftovers = [item.as_held() for item in found if not item.expired]
         for item in leftovers:
             self._store.replace(item)
         self._bring_in(leftovers)
@@ -270,7 +292,8 @@ class RepositoryMirror:
             if self._on_the_way:
                 self._worker.submit(self._import)
                 return
-            wanted = [item for item in stored if item.uuid not in self._leaving]
+            here = [item for item in stored if not item.expired]
+            wanted = [item for item in here if item.uuid not in self._leaving]
             refused = self._bring_in(wanted)
         for item, why in refused:
             self._store.remove(item.uuid)

@@ -20,6 +20,14 @@ ORIGIN_KEY = "origin"
 """Metadata tag: where an item came from, such as ``repl`` or ``reminder``."""
 REMINDER = "reminder"
 """The origin of a scheduled item, unless it has one of its own."""
+EDITING_KEY = "editing"
+"""Metadata tag of an item that somebody edits at this moment. It is held too, whatever happens
+meanwhile; the value says what it is again afterwards: ``free`` or ``held``.
+"""
+EXPIRED_KEY = "expired"
+"""Metadata tag, in a store only, of an item that waited longer than it may (D11)."""
+RELEASED_AT_KEY = "released-at"
+"""Metadata tag: when an item was released, as an ISO time; its time to live begins anew there."""
 KIND_KEY = "kind"
 """Metadata tag: ``prompt`` (default), ``command`` (a slash command) or ``shell`` (a ! line)."""
 
@@ -33,6 +41,9 @@ class QueuedInputPriority(IntEnum):
     """Steer: delivered at the next step boundary. The default."""
     LATER = 2
     """After this turn, by itself."""
+
+
+_FREE, _HELD = "free", "held"
 
 
 def _frozen(metadata: Mapping[str, str]) -> Mapping[str, str]:
@@ -80,20 +91,77 @@ class QueuedInput:
     @property
     def due(self) -> datetime | None:
         """When it is to be let go; None when it is not scheduled, or its tag cannot be read."""
-        try:
-            due = datetime.fromisoformat(self.metadata.get(DUE_KEY, ""))
-        except ValueError:
-            return None
-        return due if due.tzinfo is not None else None
+        return _instant(self.metadata.get(DUE_KEY, ""))
+
+    @property
+    def being_edited(self) -> bool:
+        return EDITING_KEY in self.metadata
+
+    @property
+    def bars_others(self) -> bool:
+        """It is edited, and was on its way before: what is behind it may not overtake it."""
+        return self.metadata.get(EDITING_KEY) == _FREE
 
     def as_held(self) -> QueuedInput:
-        """The same input, kept back until released."""
-        return replace(self, metadata={**self.metadata, HELD_KEY: "1"})
+        """The same input, kept back until released, and edited by nobody."""
+        return replace(self, metadata={**_without(self, EDITING_KEY), HELD_KEY: "1"})
+
+    @property
+    def expired(self) -> bool:
+        return EXPIRED_KEY in self.metadata
+
+    def as_expired(self) -> QueuedInput:
+        """The same input as the store keeps it once it has expired: nobody delivers it."""
+        return replace(self, metadata={**self.metadata, HELD_KEY: "1", EXPIRED_KEY: "1"})
+
+    def as_restored(self, at: datetime) -> QueuedInput:
+        """An expired input as a new one, queued ``at`` that time."""
+        tags = _without(self, HELD_KEY, EXPIRED_KEY, EDITING_KEY, RELEASED_AT_KEY)
+        return replace(self, uuid=str(uuids.uuid4()), enqueued_at=at, metadata=tags)
+
+    def as_free(self, since: datetime | None) -> QueuedInput:
+        """The same input, on its way again; ``since`` begins its time to live anew."""
+        tags = _without(self, HELD_KEY, DUE_KEY, EDITING_KEY)
+        if since is not None:
+            tags[RELEASED_AT_KEY] = since.isoformat()
+        return replace(self, metadata=tags)
+
+    def as_edited(self) -> QueuedInput:
+        """The same input, kept back while somebody edits it."""
+        after = _HELD if self.held else _FREE
+        return replace(self, metadata={**self.metadata, HELD_KEY: "1", EDITING_KEY: after})
+
+    def to_be(self, *, held: bool) -> QueuedInput:
+        """The same input in the hands of who edits it, and held or free when they let go."""
+        tags = self.metadata if held else _without(self, DUE_KEY)
+        return replace(self, metadata={**tags, EDITING_KEY: _HELD if held else _FREE})
+
+    def as_past_due(self) -> QueuedInput:
+        """A scheduled input that stays held although its time has come."""
+        return replace(self, metadata={**_without(self, DUE_KEY), HELD_KEY: "1"})
+
+    @property
+    def waits_since(self) -> datetime:
+        """Since when it is on its way; what decides whether it has expired (D11)."""
+        released = _instant(self.metadata.get(RELEASED_AT_KEY, ""))
+        return self.enqueued_at if released is None else max(self.enqueued_at, released)
 
     @property
     def is_prompt(self) -> bool:
         """Text for the model: no slash command and no ! line."""
         return self.metadata.get(KIND_KEY, "prompt") == "prompt"
+
+
+def _without(item: QueuedInput, *keys: str) -> dict[str, str]:
+    return {key: value for key, value in item.metadata.items() if key not in keys}
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return instant if instant.tzinfo is not None else None
 
 
 Predicate: TypeAlias = Callable[[QueuedInput], bool]
