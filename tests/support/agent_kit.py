@@ -26,6 +26,7 @@ from midturn_core.model.messages import (
 )
 from midturn_core.pictures import read_picture
 from midturn_core.queue.attachments import AttachmentRef
+from midturn_core.queue.claims import Claims, NoStore
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.reminder import SystemReminderFormatter
@@ -104,13 +105,19 @@ class AgentKit:
     on_event: Callable[[Event], None] | None = None
     make_batches: Callable[[Emit], BatchRunner] | None = None
     """In place of the scripted ones."""
+    make_claims: Callable[[MessageQueueManager], Claims] | None = None
+    """A store beside the queue."""
 
     def __post_init__(self) -> None:
         self.events: list[Event] = []
         self.batches = ScriptedBatches()
         self.queue = MessageQueueManager(InMemoryMessageQueueRepository())
         self.conversation = Conversation()
+        self.claims = self.make_claims(self.queue) if self.make_claims else NoStore()
         reminders = SystemReminderFormatter(NONCE)
+        delivery = InputDelivery(
+            self.queue, CONTEXT, reminders, self.rules, any_picture, self.claims
+        )
         self.agent = Agent(
             AgentParts(
                 context_id=CONTEXT,
@@ -120,7 +127,7 @@ class AgentKit:
                 system_prompt=lambda: "be good",
                 tool_definitions=lambda: (),
                 batches=self.make_batches(self.emit) if self.make_batches else self.batches,
-                delivery=InputDelivery(self.queue, CONTEXT, reminders, self.rules, any_picture),
+                delivery=delivery,
                 reminders=reminders,
                 emit=self.emit,
                 max_steps=self.max_steps,
