@@ -22,6 +22,7 @@ from midturn_cli.render.theme import ThemeChoice
 from midturn_cli.session_queue import SessionQueue
 from midturn_cli.session_status import cost_of, status_of
 from midturn_cli.shown_number import ShownNumber
+from midturn_cli.stored_rules import store_allow_rule
 from midturn_cli.subagents import SessionSubagents
 from midturn_cli.ui_events import StatusChanged, StatusInfo, UiEvent
 from midturn_core import paths
@@ -35,6 +36,7 @@ from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher
 from midturn_core.dispatch.runner import BatchCall
 from midturn_core.dispatch.speedup import SpeedupMeter
+from midturn_core.errors import ConfigError
 from midturn_core.events import (
     CompactionFinished,
     Event,
@@ -56,7 +58,7 @@ from midturn_core.permission.authorizer import Authorizer
 from midturn_core.permission.decision import PermissionMode
 from midturn_core.permission.gate import AskGate
 from midturn_core.permission.policy import PermissionPolicy
-from midturn_core.permission.rules import RuleSet, check_rules
+from midturn_core.permission.rules import Rule, RuleSet, check_rules
 from midturn_core.permission.stage import PermissionStage
 from midturn_core.prompt import Surroundings, build_system_prompt
 from midturn_core.queue.manager import MessageQueueManager
@@ -192,7 +194,18 @@ class Engine:
                 paths.state_folder(os.environ).resolve(),
             ),
         )
-        return Authorizer(policy, self.gate)
+        return Authorizer(policy, self.gate, store_rule=self._store_rule)
+
+    def _store_rule(self, rule: Rule) -> bool:
+        """Answered with "always": the rule goes to the user's file."""
+        file = self.launch.loaded.file
+        try:
+            store_allow_rule(file, rule, self.workspace)
+        except ConfigError as error:
+            self.warn(f"{rule.text} is allowed for this session, but was not stored: {error}")
+            return False
+        self.emit(Notice(NoticeLevel.INFO, f"Always allowed: {rule.text}, stored in {file}"))
+        return True
 
     @cached_property
     def batches(self) -> ToolBatches:
@@ -280,6 +293,8 @@ class Engine:
             case _:
                 pass
         self.emit(event)
+        if isinstance(event, TurnEnded):
+            self.authorizer.end_turn()
         if isinstance(event, TurnStarted | TurnEnded):
             self.session.sync()
 

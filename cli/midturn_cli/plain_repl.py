@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from midturn_cli.engine import FrontEnd
 from midturn_cli.launch import Launch, SessionStart
-from midturn_cli.render.plain import PlainPresenter
+from midturn_cli.render.plain import PlainPresenter, ask_keys
 from midturn_cli.session import InteractiveSession
 from midturn_cli.ui_events import UiEvent
 from midturn_core.events import TurnEndReason
@@ -30,7 +30,13 @@ from midturn_core.permission.ask import (
 
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
-ANSWERS = {"y": AskAnswer.ONCE, "s": AskAnswer.SESSION, "n": AskAnswer.NO}
+ANSWERS = {
+    "y": AskAnswer.ONCE,
+    "t": AskAnswer.TURN,
+    "s": AskAnswer.SESSION,
+    "a": AskAnswer.ALWAYS,
+    "n": AskAnswer.NO,
+}
 FAILED = (TurnEndReason.FAILED, TurnEndReason.STALLED, TurnEndReason.REFUSED)
 
 
@@ -55,6 +61,7 @@ class LineAskHandler:
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._open: asyncio.Future[AskReply] | None = None
+        self._ask: Ask | None = None
 
     @property
     def open(self) -> bool:
@@ -62,22 +69,23 @@ class LineAskHandler:
 
     async def resolve(self, ask: Ask) -> AskReply:
         self._open = asyncio.get_running_loop().create_future()
+        self._ask = ask
         try:
             return await self._open
         finally:
-            self._open = None
+            self._open = self._ask = None
 
     def answer(self, line: str) -> None:
         """Take a line as the answer; anything else than an answer asks again."""
         word, _, reason = line.strip().partition(" ")
-        if self._open is None or self._open.done():
+        if self._open is None or self._ask is None or self._open.done():
             return
-        if word in ANSWERS:
+        if word in ANSWERS and ANSWERS[word] in self._ask.offered:
             self._open.set_result(AskReply(ANSWERS[word]))
         elif word == "r":
             self._open.set_result(AskReply(AskAnswer.NO_WITH_REASON, reason.strip()))
         else:
-            self._write("answer y (once), s (this session), n (no) or r and a reason\n")
+            self._write(f"not an answer; answer {ask_keys(self._ask)}\n")
 
 
 class _Plain:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -15,7 +15,6 @@ from midturn_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
-    from tomlkit.items import Item
 
 LARGEST_FILE = 1_000_000
 """Bytes. A configuration beyond it is a mistake, such as a wrong path."""
@@ -63,6 +62,29 @@ def save_value(path: Path, section: str, key: str, value: str | bool | int | flo
     Raises:
         ConfigError: the key is unknown, or the file cannot be read, understood or written.
     """
+    _save(path, section, key, lambda _: value)
+
+
+def add_value(path: Path, section: str, key: str, value: str) -> None:
+    """Put one more value at the end of a list in a file, unless it is in it already.
+
+    Everything else is as with ``save_value``.
+
+    Raises:
+        ConfigError: the key is no list, or as ``save_value``.
+    """
+
+    def added(before: object) -> list[object]:
+        if not isinstance(before, list | None):
+            raise ConfigError(f"{path}: [{section}] {key} must be a list")
+        values = cast("list[object]", before or [])
+        return values if value in values else [*values, value]
+
+    _save(path, section, key, added)
+
+
+def _save(path: Path, section: str, key: str, change: Callable[[object], object]) -> None:
+    """``change`` gets the value of the key, None without one, and gives the new one."""
     if f"{section}.{key}" not in KEYS_BY_ID:
         raise ConfigError(f"there is no configuration key [{section}] {key}")
     # Imported here: it costs start-up time and only saving needs it.
@@ -73,10 +95,12 @@ def save_value(path: Path, section: str, key: str, value: str | bool | int | flo
     table = before.get(section, {})
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: {section} must be a table: [{section}]")
+    values = cast("dict[str, object]", table)
+    value = change(values.get(key))
     document = tomlkit.parse(text)
-    _set(document, section, key, tomlkit.item(value))
+    _set(document, section, key, value)
     changed = tomlkit.dumps(document)
-    wanted = {**before, section: {**cast("dict[str, object]", table), key: value}}
+    wanted = {**before, section: {**values, key: value}}
     if _parsed(path, changed) != wanted:
         raise ConfigError(f"{path}: [{section}] {key} cannot be set here; please edit the file")
     try:
@@ -200,12 +224,20 @@ def _paths(values: Mapping[str, object]) -> Iterator[KeyPath]:
             yield from ((name, *path) for path in _paths(cast("dict[str, object]", inner[0])))
 
 
-def _set(document: TOMLDocument, section: str, key: str, value: Item) -> None:
+def _set(document: TOMLDocument, section: str, key: str, value: object) -> None:
     import tomlkit
+    from tomlkit.items import Array
 
     if section not in document:
         document[section] = tomlkit.table()
-    cast("MutableMapping[str, object]", document[section])[key] = value
+    table = cast("MutableMapping[str, object]", document[section])
+    array = table.get(key)
+    if isinstance(array, Array) and isinstance(value, list):
+        # Only what is new, so that the comments and lines of the others stay.
+        for added in cast("list[object]", value)[len(array) :]:
+            array.append(added)
+    else:
+        table[key] = tomlkit.item(value)
 
 
 def _replace(target: Path, data: bytes) -> None:

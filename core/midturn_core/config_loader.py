@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 
 from midturn_core import paths
 from midturn_core.config import Config
-from midturn_core.config_file import ConfigFile, read_config_file, save_value
+from midturn_core.config_file import ConfigFile, add_value, read_config_file, save_value
 from midturn_core.config_keys import (
     CONFIG_KEYS,
     ENVIRONMENT_PREFIX,
@@ -32,6 +32,7 @@ __all__ = [
     "Layer",
     "LoadedConfig",
     "Origin",
+    "add_value",
     "load_config",
     "save_value",
 ]

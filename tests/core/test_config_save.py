@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from midturn_core.config_loader import save_value
+from midturn_core.config_loader import add_value, save_value
 from midturn_core.errors import ConfigError
 
 
@@ -71,3 +71,40 @@ def test_a_folder_that_cannot_be_made_is_an_error_with_the_path(tmp_path: Path) 
     (tmp_path / "midturn").write_text("a file")
     with pytest.raises(ConfigError, match=r"config\.toml: cannot be"):
         save_value(tmp_path / "midturn" / "config.toml", "ui", "plain", True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", '[permissions]\nallow = ["Bash(make)"]\n'),
+        (
+            "[permissions]\nallow = [\n    'Bash(ls)', # looks\n] # mine\n",
+            "[permissions]\nallow = [\n    'Bash(ls)', # looks\n    \"Bash(make)\",\n] # mine\n",
+        ),
+        (
+            "[permissions]\nallow = ['Bash(ls)']\n",
+            "[permissions]\nallow = ['Bash(ls)', \"Bash(make)\"]\n",
+        ),
+        (
+            "permissions = { deny = ['Bash(rm)'] }\n",
+            "permissions = { deny = ['Bash(rm)'], allow = [\"Bash(make)\"]}\n",
+        ),
+        ("[permissions]\nallow = ['Bash(make)']\n", "[permissions]\nallow = ['Bash(make)']\n"),
+    ],
+)
+def test_a_value_is_added_to_a_list_and_everything_else_stays(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(before)
+    add_value(file, "permissions", "allow", "Bash(make)")
+    assert file.read_text() == after
+
+
+@pytest.mark.parametrize("value", ["'Bash(ls)'", "3", "{}"])
+def test_a_value_is_not_added_to_what_is_no_list(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(text := f"[permissions]\nallow = {value}\n")
+    with pytest.raises(ConfigError, match=r"\[permissions\] allow must be a list"):
+        add_value(file, "permissions", "allow", "Bash(make)")
+    assert file.read_text() == text

@@ -17,7 +17,8 @@ FIXED_KEYS = (
     ("Enter after a \\", "Begin a new line."),
     ("Ctrl-C", "Interrupt the turn. When idle: clear the draft; twice within a second: leave."),
     ("Up, Down", "Earlier and later lines."),
-    ("y, s, n, r, Esc", "Answer a question: once, this session, no, no with a reason, no."),
+    ("y, t, s, a", "Answer a question: yes once, this turn, this session, always."),
+    ("n, Esc, r", "Answer a question: no; r takes a reason for the model."),
 )
 """What ``[keys]`` does not change."""
 PREFIXES = (

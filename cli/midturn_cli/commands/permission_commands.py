@@ -17,6 +17,7 @@ MODES = {
     PermissionMode.YOLO: "nothing is asked; deny and ask rules still hold",
 }
 THIS_SESSION = "this session"
+THIS_TURN = "this turn"
 EFFECTS = ("deny", "ask", "allow")
 WORDS = ("nothing", "allow RULE", "ask RULE", "deny RULE", "rm RULE")
 EXAMPLE = "/permissions allow Bash(git log:*)"
@@ -67,8 +68,13 @@ def rules_in_force(use: Use) -> list[RuleRow]:
     policy = use.engine.authorizer.policy
     lists = {"deny": policy.rules.deny, "ask": policy.rules.ask, "allow": policy.rules.allow}
     rows = [row for effect in EFFECTS for row in _with_origins(use, effect, lists[effect])]
-    granted = use.engine.authorizer.session_rules.rules()
-    return [*rows, *(RuleRow("allow", rule, THIS_SESSION) for rule in granted)]
+    authorizer, file = use.engine.authorizer, str(use.engine.launch.loaded.file)
+    granted = (
+        *((rule, file) for rule in authorizer.stored_rules.rules()),
+        *((rule, THIS_SESSION) for rule in authorizer.session_rules.rules()),
+        *((rule, THIS_TURN) for rule in authorizer.turn_rules.rules()),
+    )
+    return [*rows, *(RuleRow("allow", rule, origin) for rule, origin in granted)]
 
 
 def _with_origins(use: Use, effect: str, rules: Sequence[Rule]) -> Iterator[RuleRow]:
@@ -122,12 +128,13 @@ def _remove(use: Use, text: str) -> None:
     effect, _, rest = text.partition(" ")
     wanted, effects = (rest.strip(), (effect,)) if effect in EFFECTS else (text, EFFECTS)
     rows = [r for r in rules_in_force(use) if r.rule.text == wanted and r.effect in effects]
-    mine = [row for row in rows if row.origin == THIS_SESSION]
+    mine = [row for row in rows if row.origin in (THIS_SESSION, THIS_TURN)]
     if not mine:
         raise CommandError(_not_removable(wanted, rows))
     authorizer = use.engine.authorizer
     if "allow" in effects:
         authorizer.session_rules.remove(wanted)
+        authorizer.turn_rules.remove(wanted)
     rules = authorizer.policy.rules
     ask = _without(rules.ask, wanted, use, "ask") if "ask" in effects else rules.ask
     deny = _without(rules.deny, wanted, use, "deny") if "deny" in effects else rules.deny

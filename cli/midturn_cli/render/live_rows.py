@@ -25,7 +25,7 @@ from midturn_core.queue.attachments import attachments_note
 MAX_TAIL_ROWS = 10
 MAX_TOOL_ROWS = 8
 MAX_QUEUE_ROWS = 3
-MAX_KEY_ROWS = 3
+MAX_RULE_ROWS = 5
 MAX_NESTED_ROWS = 3
 ASK_RULE = "│ "
 NESTED = "  └ "
@@ -233,10 +233,17 @@ def _key_rows(view: AskView, look: Look, width: int, max_rows: int) -> list[Text
     if view.keyboard is not AskKeyboard.ARMED:
         return [Text(_UNARMED[view.keyboard], theme.dim)]
     rule = view.ask.session_rule
-    session = f" · s this session (allows {rule})" if rule else ""
-    long = Text(f"y once{session} · n no · r no, with a reason", "bold")
-    rows = look.canvas.wrap(long, width)
-    if len(rows) <= min(MAX_KEY_ROWS, max(max_rows - 2, 1)):
-        return rows
-    session = " · s session" if rule else ""
-    return [Text(f"y once{session} · n no · r no + why", "bold")]
+    if not rule:
+        return [Text("y once · n no · r no, with a reason", "bold")]
+    stored = " · a always" if view.ask.may_store else ""
+    keys = Text(
+        f"y once · t this turn · s this session{stored} · n no · r no, with a reason", "bold"
+    )
+    if keys.cell_len > width:
+        keys = Text(f"y once · t turn · s session{stored} · n no · r no + why", "bold")
+    lasting = "t, s, a" if stored else "t, s"
+    rows = look.canvas.wrap(Text(f"{lasting} allow {rule}"), width)
+    room = max(min(MAX_RULE_ROWS, max_rows - 2), 1)
+    if len(rows) > room:
+        rows = [*rows[: room - 1], Text(f"{cut(rows[room - 1].plain, width - 1)}…")]
+    return [*rows, keys]

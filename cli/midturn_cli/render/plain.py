@@ -222,14 +222,22 @@ def _detail_lines(detail: ToolDetail | None) -> list[str]:
 
 def _ask_lines(ask: Ask) -> list[str]:
     place = f" ({ask.index + 1} of {ask.count})" if ask.count > 1 else ""
-    session = f", s this session (allows {ask.session_rule})" if ask.session_rule else ""
+    lasting = "t, s, a" if ask.may_store else "t, s"
     return [
         f"? {ask.title}{place}",
         *(f"| {line}" for line in ask.body.strip("\n").split("\n") if ask.body.strip()),
         *(f"| {line}" for line in _detail_lines(ask.detail)),
         *([f"why: {ask.reason}"] if ask.reason else []),
-        f"y once{session}, n no, r no with a reason",
+        *([f"{lasting} allow {ask.session_rule}"] if ask.session_rule else []),
+        ask_keys(ask),
     ]
+
+
+def ask_keys(ask: Ask) -> str:
+    """The answers that a question takes, by their keys (D40)."""
+    lasting = ", t this turn, s this session" if ask.session_rule else ""
+    stored = ", a always" if ask.session_rule and ask.may_store else ""
+    return f"y once{lasting}{stored}, n no, r no with a reason"
 
 
 def _table_lines(block: TableBlock) -> list[str]:

@@ -166,8 +166,12 @@ def receipt(ask: Ask, reply: AskReply) -> str:
     match reply.answer:
         case AskAnswer.ONCE:
             return "allowed once"
+        case AskAnswer.TURN:
+            return f"allowed this turn: {ask.session_rule}".removesuffix(": ")
         case AskAnswer.SESSION:
             return f"allowed this session: {ask.session_rule}".removesuffix(": ")
+        case AskAnswer.ALWAYS:
+            return f"always allowed: {ask.session_rule}".removesuffix(": ")
         case AskAnswer.NO:
             return "denied"
         case AskAnswer.NO_WITH_REASON:

@@ -21,11 +21,19 @@ if TYPE_CHECKING:
 ARM_SECONDS = 0.5
 REPEAT_SECONDS = 0.5
 
-ANSWER_KEYS = {"y": "once", "s": "session", "n": "no", "escape": "no"}
+ANSWER_KEYS = {
+    "y": "once",
+    "t": "turn",
+    "s": "session",
+    "a": "always",
+    "n": "no",
+    "escape": "no",
+}
 """Key to the value of ``AskAnswer``."""
 REASON_KEY = "r"
 HARMLESS_KEYS = ("enter", "space")
 """An armed question takes them and does nothing: they are too easily in flight."""
+QUESTION_KEYS = (*ANSWER_KEYS, REASON_KEY, *HARMLESS_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +155,7 @@ class TerminalAskHandler:
         """Whether ``key`` is for the question; otherwise it belongs to the draft."""
         if self._is_repeat(key):
             return True
-        return self.armed and key in (*ANSWER_KEYS, REASON_KEY, *HARMLESS_KEYS)
+        return self.armed and key in QUESTION_KEYS
 
     def press(self, key: str) -> None:
         """A key that the question takes."""
@@ -159,7 +167,7 @@ class TerminalAskHandler:
             self._context.changed()
             return
         answer = ANSWER_KEYS[key]
-        if answer == "session" and not question.ask.session_rule:
+        if all(answer != offered.value for offered in question.ask.offered):
             return
         self._answer(answer, "")
         self._answered_with, self._answered_at = key, self._context.clock()

@@ -24,6 +24,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import Window
 from prompt_toolkit.search import SearchDirection, do_incremental_search, start_search
 
+from midturn_cli.terminal.ask_panel import QUESTION_KEYS
 from midturn_cli.terminal.controls import Controls
 from midturn_cli.terminal.modes import FOCUS_GAINED, FOCUS_LOST
 from midturn_cli.terminal.notices import describe
@@ -174,7 +175,7 @@ def _bind_reason(binder: _Binder, controls: Controls, in_reason: Filter) -> None
 
 def _bind_question(binder: _Binder, controls: Controls, in_input: Filter) -> None:
     """The keys that an open question takes from the draft, while it may."""
-    for key in ("y", "s", "n", "r", "space", "enter", "escape"):
+    for key in QUESTION_KEYS:
         _bind_answer(binder, controls, in_input, key)
     focused = in_input & Condition(lambda: controls.ask.focused)
     for swallowed in (Keys.Any, "backspace"):

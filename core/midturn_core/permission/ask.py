@@ -15,10 +15,12 @@ from midturn_core.model.messages import ToolDetail
 
 
 class AskAnswer(Enum):
-    """What a person can say to a question (D40). Turn and always come with later work."""
+    """What a person can say to a question (D40)."""
 
     ONCE = "once"
+    TURN = "turn"
     SESSION = "session"
+    ALWAYS = "always"
     NO = "no"
     NO_WITH_REASON = "no_with_reason"
 
@@ -28,8 +30,9 @@ class Ask:
     """One question about one tool use.
 
     ``order`` sorts waiting questions: step, then index in the batch. ``body`` is the full
-    command, path or address (untrusted text); ``session_rule`` is what answering "this session"
-    would allow, in the words of the rule grammar, or empty when that is not offered.
+    command, path or address (untrusted text); ``session_rule`` is what answering "this turn" or
+    "this session" would allow, in the words of the rule grammar, or empty when that is not
+    offered.
     """
 
     id: str
@@ -45,6 +48,18 @@ class Ask:
     order: tuple[int, int] = (0, 0)
     session_rule: str = ""
     detail: ToolDetail | None = None
+    may_store: bool = False
+    """Whether "always" is offered: to store ``session_rule``, for all sessions in all folders."""
+
+    @property
+    def offered(self) -> frozenset[AskAnswer]:
+        """The answers that this question takes."""
+        lasting = {AskAnswer.TURN, AskAnswer.SESSION} if self.session_rule else set[AskAnswer]()
+        stored = {AskAnswer.ALWAYS} if self.session_rule and self.may_store else set[AskAnswer]()
+        return frozenset({*_EVER_OFFERED, *lasting, *stored})
+
+
+_EVER_OFFERED = (AskAnswer.ONCE, AskAnswer.NO, AskAnswer.NO_WITH_REASON)
 
 
 @dataclass(frozen=True, slots=True)

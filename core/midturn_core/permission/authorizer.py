@@ -16,9 +16,9 @@ from midturn_core.permission.ask import Ask, AskAnswer, AskReply
 from midturn_core.permission.decision import Decision, PermissionMode, Verdict
 from midturn_core.permission.gate import AskGate, Withdrawal
 from midturn_core.permission.policy import PermissionPolicy
-from midturn_core.permission.rules import parse_rule
+from midturn_core.permission.rules import Rule, parse_rule
 from midturn_core.permission.session_rules import SessionRules
-from midturn_core.permission.suggest import suggest_rule
+from midturn_core.permission.suggest import may_be_stored, suggest_rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +63,32 @@ class Withdrawn:
 
 Authorization: TypeAlias = Allowed | Denied | Withdrawn
 
+StoreRule: TypeAlias = Callable[[Rule], bool]
+"""Stores an allow rule for all sessions and says so; False: it could not, and has said why."""
+
 
 class Authorizer:
     """Decides on calls. One for a whole session: all its agents share rules and gate.
 
-    Used on the loop's thread; ``policy`` may be replaced at any time.
+    Used on the loop's thread; ``policy`` may be replaced at any time. Without ``store_rule`` the
+    answer "always" is not offered.
     """
 
     def __init__(
-        self, policy: PermissionPolicy, gate: AskGate, session_rules: SessionRules | None = None
+        self,
+        policy: PermissionPolicy,
+        gate: AskGate,
+        session_rules: SessionRules | None = None,
+        store_rule: StoreRule | None = None,
     ) -> None:
         self._policy = policy
         self._gate = gate
+        self._store_rule = store_rule
         self.session_rules = SessionRules() if session_rules is None else session_rules
+        self.turn_rules = SessionRules()
+        """Allowed for the rest of the turn, for its subagents too."""
+        self.stored_rules = SessionRules()
+        """Allowed for always in this session; from the next one on the configuration has them."""
 
     @property
     def policy(self) -> PermissionPolicy:
@@ -96,14 +109,22 @@ class Authorizer:
 
     def decide(self, request: PermissionRequest) -> Decision:
         """What would happen to the call now, without asking anybody."""
-        decision = self._policy.decide(request.tool, request.accesses, self.session_rules.rules())
+        decision = self._policy.decide(request.tool, request.accesses, self._granted())
         if request.must_ask and decision.verdict is Verdict.ALLOW:
             return Decision(Verdict.ASK, request.must_ask)
         return decision
 
     def withholds(self, tool_name: str, path: Path, searched: Sequence[Access]) -> bool:
         """Whether a permitted search must pass over a file: see ``PermissionPolicy``."""
-        return self._policy.withholds(tool_name, path, searched, self.session_rules.rules())
+        return self._policy.withholds(tool_name, path, searched, self._granted())
+
+    def end_turn(self) -> None:
+        """Forget what was allowed for the turn."""
+        self.turn_rules.clear()
+
+    def _granted(self) -> tuple[Rule, ...]:
+        granted = (self.stored_rules, self.session_rules, self.turn_rules)
+        return tuple(rule for rules in granted for rule in rules.rules())
 
     async def authorize(
         self,
@@ -151,11 +172,26 @@ class Authorizer:
             order=request.order,
             session_rule=offered,
             detail=request.detail,
+            may_store=self._store_rule is not None
+            and may_be_stored(self._policy, offered, request.tool, request.accesses),
         )
 
     def _remember(self, ask: Ask, reply: AskReply) -> None:
-        if reply.answer is AskAnswer.SESSION and ask.session_rule:
-            self.session_rules.add(parse_rule(ask.session_rule))
+        if reply.answer not in ask.offered:
+            return
+        match reply.answer:
+            case AskAnswer.TURN:
+                self.turn_rules.add(parse_rule(ask.session_rule))
+            case AskAnswer.SESSION:
+                self.session_rules.add(parse_rule(ask.session_rule))
+            case AskAnswer.ALWAYS:
+                self._store(parse_rule(ask.session_rule))
+            case AskAnswer.ONCE | AskAnswer.NO | AskAnswer.NO_WITH_REASON:
+                pass
+
+    def _store(self, rule: Rule) -> None:
+        stored = self._store_rule is not None and self._store_rule(rule)
+        (self.stored_rules if stored else self.session_rules).add(rule)
 
 
 def _settled(decision: Decision) -> Authorization:
@@ -168,7 +204,7 @@ def _settled(decision: Decision) -> Authorization:
 
 def _answered(reply: AskReply) -> Authorization:
     match reply.answer:
-        case AskAnswer.ONCE | AskAnswer.SESSION:
+        case AskAnswer.ONCE | AskAnswer.TURN | AskAnswer.SESSION | AskAnswer.ALWAYS:
             return Allowed()
         case AskAnswer.NO:
             return Denied(

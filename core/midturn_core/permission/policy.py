@@ -52,6 +52,10 @@ class PermissionPolicy:
         ]
         return max(decisions, key=lambda decision: decision.verdict)
 
+    def guards(self, tool_name: str, accesses: Iterable[Access]) -> bool:
+        """Whether the call touches anything that no wildcard opens."""
+        return any(self._subject(tool_name, access).guard(self.mode) for access in accesses)
+
     def withholds(
         self,
         tool_name: str,

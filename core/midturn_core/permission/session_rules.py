@@ -9,7 +9,7 @@ from midturn_core.permission.rules import Rule
 
 
 class SessionRules:
-    """Allow rules that "this session" answers add to, exactly as they were shown. Thread-safe."""
+    """Allow rules that a person's answers add to, exactly as they were shown. Thread-safe."""
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._lock = threading.Lock()
@@ -23,6 +23,10 @@ class SessionRules:
         """Take a rule back by its text; False when there is none."""
         with self._lock:
             return self._rules.pop(text, None) is not None
+
+    def clear(self) -> None:
+        with self._lock:
+            self._rules.clear()
 
     def rules(self) -> tuple[Rule, ...]:
         """In the order in which they were allowed."""

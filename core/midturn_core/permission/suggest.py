@@ -1,4 +1,4 @@
-"""The rule that answering "this session" would store, in the words that are shown."""
+"""The rule that a lasting answer would add, in the words that are shown, and how long it may last."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from collections.abc import Sequence
 
 from midturn_core.permission.access import Access, CommandAccess, HostAccess, PathAccess
 from midturn_core.permission.decision import Verdict
+from midturn_core.permission.escape_flags import escape_in
 from midturn_core.permission.path_patterns import literal_pattern
 from midturn_core.permission.policy import PermissionPolicy
 from midturn_core.permission.rules import MCP_PREFIX, parse_rule
 from midturn_core.permission.shell_words import UnreadableCommandError, plain_words
+from midturn_core.permission.shell_wrappers import program_name
 from midturn_core.permission.word_set import word_set
 
 _MAX_COMMAND = 100
 """Characters: a longer rule cannot be judged at a glance."""
+_MAX_STORED = 200
+"""Characters of a rule: what is stored has to be read whole beside the question."""
 
 # Commands that only look, or run the project's own checks: asked once, then with any operands.
 _OPEN_ENDED = {
@@ -23,6 +27,16 @@ _OPEN_ENDED = {
     "go": word_set("test build vet"),
 }
 _OPEN_ENDED_PROGRAMS = word_set("ls pwd which pytest ruff mypy pyright tsc eslint")
+
+
+# A stored rule holds in every folder: not for what destroys, overwrites or sends out.
+_NEVER_STORED = word_set(
+    "rm rmdir unlink shred truncate dd mkfs fdisk wipefs mv cp ln tee install chmod chown chgrp "
+    "chattr kill killall pkill crontab at systemctl service launchctl mount umount reboot shutdown "
+    "curl wget nc ncat netcat socat telnet sftp scp rsync ftp docker podman kubectl helm terraform "
+    "aws gcloud az gh glab"
+)
+_STORED_OF_GIT = _OPEN_ENDED["git"] | {"add", "commit", "fetch"}
 
 
 def suggest_rule(policy: PermissionPolicy, tool_name: str, accesses: Sequence[Access]) -> str:
@@ -43,6 +57,38 @@ def suggest_rule(policy: PermissionPolicy, tool_name: str, accesses: Sequence[Ac
         return ""
     decision = policy.decide(tool_name, accesses, [rule])
     return text if decision.verdict is Verdict.ALLOW else ""
+
+
+def may_be_stored(
+    policy: PermissionPolicy, text: str, tool_name: str, accesses: Sequence[Access]
+) -> bool:
+    """Whether the rule ``text``, as suggested, may be stored for all sessions in all folders (D40).
+
+    Not what stays guarded (protected and secret files), nor a rule that would mean other things in
+    another folder: paths of the workspace, programs by a relative path. Nor every use of a tool,
+    nor commands that destroy, send out or run what an operand says.
+    """
+    if not 0 < len(text) <= _MAX_STORED or not accesses or policy.guards(tool_name, accesses):
+        return False
+    return all(_may_be_stored(policy, access) for access in accesses)
+
+
+def _may_be_stored(policy: PermissionPolicy, access: Access) -> bool:
+    match access:
+        case HostAccess():
+            return True
+        case PathAccess(_, resolved):
+            above = any(
+                folder.is_relative_to(resolved) for folder in (policy.home, policy.workspace)
+            )
+            return not above and not resolved.is_relative_to(policy.workspace)
+        case CommandAccess(command):
+            words = plain_words(command)
+            program = program_name(words[0])
+            of_folder = "/" in words[0] and not words[0].startswith("/")
+            if of_folder or program in _NEVER_STORED or escape_in(words, 0):
+                return False
+            return program != "git" or (len(words) > 1 and words[1] in _STORED_OF_GIT)
 
 
 def _suggest(policy: PermissionPolicy, tool_name: str, access: Access) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -107,7 +108,16 @@ def test_a_question_is_readable_even_in_the_middle_of_a_line() -> None:
     text = plain(TextDelta("half"), AskRequested(ask("rm x", index=1, count=2, rule="Bash(rm x)")))
     assert text == (
         "half\n? Bash: rm x (2 of 2)\n| rm x\nwhy: no rule allows it\n"
-        "y once, s this session (allows Bash(rm x)), n no, r no with a reason\n"
+        "t, s allow Bash(rm x)\n"
+        "y once, t this turn, s this session, n no, r no with a reason\n"
+    )
+
+
+def test_always_is_offered_where_the_rule_may_be_stored() -> None:
+    text = plain(AskRequested(replace(ask("ls", rule="Bash(ls:*)"), may_store=True)))
+    assert text.endswith(
+        "t, s, a allow Bash(ls:*)\n"
+        "y once, t this turn, s this session, a always, n no, r no with a reason\n"
     )
 
 

@@ -694,8 +694,30 @@ def test_a_question_shows_everything_and_how_to_answer_when_armed() -> None:
         "? Bash: git push origin main  (2 of 3)",
         "│ git push origin main",
         "why: no rule allows it",
-        "y once · s this session (allows Bash(git push:*)) · n no · r no, with a reason",
+        "t, s allow Bash(git push:*)",
+        "y once · t this turn · s this session · n no · r no, with a reason",
     ]
+
+
+@pytest.mark.parametrize(
+    ("width", "keys"),
+    [
+        (80, "y once · t this turn · s this session · a always · n no · r no, with a reason"),
+        (60, "y once · t turn · s session · a always · n no · r no + why"),
+    ],
+)
+def test_always_is_offered_with_the_rule_that_it_stores_at_every_width(
+    width: int, keys: str
+) -> None:
+    question = replace(ask("git log -3", rule="Bash(git log:*)"), may_store=True)
+    region = live(AskRequested(question), keyboard=AskKeyboard.ARMED, width=width)
+    assert region.ask.split("\n")[-2:] == ["t, s, a allow Bash(git log:*)", keys]
+
+
+def test_a_long_rule_is_shown_whole_at_60_columns() -> None:
+    rule = f"Read(//{'x' * 180})"
+    region = live(AskRequested(ask(rule=rule)), keyboard=AskKeyboard.ARMED, width=60)
+    assert rule in region.ask.replace("\n", "")
 
 
 @pytest.mark.parametrize(

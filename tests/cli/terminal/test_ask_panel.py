@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -16,9 +17,10 @@ ESC = "\x1b"
 READY = "[y/s/n/r]"
 
 
-def question(title: str = "rm", session_rule: str = "Bash(rm:*)") -> Ask:
+def question(title: str = "ls", rule: str = "Bash(ls:*)", *, may_store: bool = True) -> Ask:
     context = AgentRuntimeId("test")
-    return Ask(title, context, "use-1", "Bash", title, title, "", session_rule=session_rule)
+    ask = Ask(title, context, "use-1", "Bash", title, title, "", session_rule=rule)
+    return replace(ask, may_store=may_store)
 
 
 async def resolve(terminal: LiveTerminal, ask: Ask) -> AskReply:
@@ -55,7 +57,14 @@ async def arm(terminal: LiveTerminal) -> None:
 
 @pytest.mark.parametrize(
     ("key", "answer"),
-    [("y", AskAnswer.ONCE), ("s", AskAnswer.SESSION), ("n", AskAnswer.NO), (ESC, AskAnswer.NO)],
+    [
+        ("y", AskAnswer.ONCE),
+        ("t", AskAnswer.TURN),
+        ("s", AskAnswer.SESSION),
+        ("a", AskAnswer.ALWAYS),
+        ("n", AskAnswer.NO),
+        (ESC, AskAnswer.NO),
+    ],
 )
 async def test_each_key_gives_its_answer_once_the_question_is_armed(
     key: str, answer: AskAnswer
@@ -73,7 +82,7 @@ async def test_a_question_whose_panel_is_painted_before_its_handler_runs_arms_al
 ):
     async with live_terminal(FakeSession(busy=True)) as terminal:
         terminal.front.emit(AskRequested(question()))
-        await terminal.shows("ASK rm")
+        await terminal.shows("ASK ls")
         task = asyncio.create_task(terminal.front.ask_handler.resolve(question()))
         await until(lambda: terminal.front.ask_handler.open)
         await arm(terminal)
@@ -175,10 +184,16 @@ async def test_a_paste_is_no_answer() -> None:
         assert not task.done()
 
 
-async def test_the_session_answer_is_refused_where_it_is_not_offered() -> None:
-    async with asking(question(session_rule="")) as (terminal, task):
+@pytest.mark.parametrize(
+    ("key", "rule", "may_store"),
+    [("t", "", True), ("s", "", True), ("a", "", True), ("a", "Bash(ls:*)", False)],
+)
+async def test_an_answer_is_refused_where_it_is_not_offered(
+    key: str, rule: str, may_store: bool
+) -> None:
+    async with asking(question(rule=rule, may_store=may_store)) as (terminal, task):
         await arm(terminal)
-        await terminal.press("s")
+        await terminal.press(key)
         terminal.clock.now += 0.6
         terminal.send("n")
         assert await within_deadline(task) == AskReply(AskAnswer.NO)
@@ -252,5 +267,5 @@ async def test_the_answer_is_shown_where_the_question_was() -> None:
         await arm(terminal)
         terminal.send("n")
         await within_deadline(task)
-        await terminal.shows("ANSWER rm no")
+        await terminal.shows("ANSWER ls no")
         await until(lambda: "ASK" not in terminal.screen_text())

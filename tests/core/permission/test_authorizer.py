@@ -19,12 +19,13 @@ from midturn_core.permission.authorizer import (
     Authorizer,
     Denied,
     PermissionRequest,
+    StoreRule,
     Withdrawn,
 )
 from midturn_core.permission.decision import PermissionMode
 from midturn_core.permission.gate import AskGate
 from midturn_core.permission.policy import PermissionPolicy
-from midturn_core.permission.rules import RuleSet
+from midturn_core.permission.rules import Rule, RuleSet
 from midturn_core.permission.stage import question_body
 
 MAIN = AgentRuntimeId("s1", "main")
@@ -51,10 +52,21 @@ class Scripted:
         return self.answers.pop(0)
 
 
-def authorizer(handler: AskHandler, **rules: list[str]) -> Authorizer:
+@dataclass
+class StoredRules:
+    texts: list[str]
+
+    def __call__(self, rule: Rule) -> bool:
+        self.texts.append(rule.text)
+        return True
+
+
+def authorizer(
+    handler: AskHandler, store_rule: StoreRule | None = None, **rules: list[str]
+) -> Authorizer:
     events: list[Event] = []
     policy = PermissionPolicy(WORKSPACE, RuleSet.parse(**rules), home=Path("/home/someone"))
-    return Authorizer(policy, AskGate(handler, events.append))
+    return Authorizer(policy, AskGate(handler, events.append), store_rule=store_rule)
 
 
 def running(command: str, index: int = 0) -> PermissionRequest:
@@ -129,6 +141,61 @@ async def test_this_session_stores_the_rule_that_was_shown() -> None:
     assert [rule.text for rule in session.session_rules.rules()] == [person.asked[0].session_rule]
     assert await session.authorize(running("git log -2"), SignalSource()) == Allowed()
     assert len(person.asked) == 1
+
+
+async def test_this_turn_holds_until_the_turn_ends() -> None:
+    person = Scripted([AskReply(AskAnswer.TURN), AskReply(AskAnswer.NO)])
+    session = authorizer(person)
+    for number in (1, 2):
+        assert await session.authorize(running(f"git log -{number}"), SignalSource()) == Allowed()
+    assert (len(person.asked), session.session_rules.rules()) == (1, ())
+    session.end_turn()
+    assert isinstance(await session.authorize(running("git log -3"), SignalSource()), Denied)
+
+
+async def test_always_stores_the_rule_that_was_shown_and_holds_at_once() -> None:
+    person = Scripted([AskReply(AskAnswer.ALWAYS)])
+    stored: list[str] = []
+    session = authorizer(person, StoredRules(stored))
+    for number in (1, 2):
+        assert await session.authorize(running(f"git log -{number}"), SignalSource()) == Allowed()
+    assert stored == [ask.session_rule for ask in person.asked] == ["Bash(git log:*)"]
+    assert [rule.text for rule in session.stored_rules.rules()] == stored
+
+
+async def test_always_holds_for_the_session_where_the_rule_could_not_be_stored() -> None:
+    person = Scripted([AskReply(AskAnswer.ALWAYS)])
+    session = authorizer(person, lambda _: False)
+    for number in (1, 2):
+        assert await session.authorize(running(f"git log -{number}"), SignalSource()) == Allowed()
+    assert [rule.text for rule in session.session_rules.rules()] == ["Bash(git log:*)"]
+    assert session.stored_rules.rules() == ()
+
+
+@pytest.mark.parametrize("answer", [AskAnswer.TURN, AskAnswer.SESSION, AskAnswer.ALWAYS])
+async def test_what_is_not_offered_allows_no_more_than_the_one_call(answer: AskAnswer) -> None:
+    person = Scripted([AskReply(answer), AskReply(AskAnswer.NO)])
+    stored: list[str] = []
+    session = authorizer(person, StoredRules(stored))
+    assert await session.authorize(running("make > log"), SignalSource()) == Allowed()
+    assert isinstance(await session.authorize(running("make > log"), SignalSource()), Denied)
+    assert stored == []
+
+
+async def test_the_question_offers_the_answers_that_it_takes() -> None:
+    person = Scripted([AskReply(AskAnswer.ONCE)] * 4)
+    session = authorizer(person, lambda _: True)
+    for command in ("git log", "rm x", "make > log"):
+        await session.authorize(running(command), SignalSource())
+    await authorizer(person).authorize(running("git log"), SignalSource())
+    ever = {AskAnswer.ONCE, AskAnswer.NO, AskAnswer.NO_WITH_REASON}
+    lasting = {*ever, AskAnswer.TURN, AskAnswer.SESSION}
+    assert [ask.offered for ask in person.asked] == [
+        {*lasting, AskAnswer.ALWAYS},
+        lasting,
+        ever,
+        lasting,
+    ]
 
 
 async def test_one_session_answer_settles_three_fetches_of_one_host() -> None:
