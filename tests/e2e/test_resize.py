@@ -35,6 +35,7 @@ DRAG = [(100 - 2 * step, 30 - step // 3) for step in range(20)]
 EIGHTY = [f"L{number:05} of eighty lines" for number in range(80)]
 SHORT = [f"L{number:05} of the answer" for number in range(400)]
 LISTED = [f"- L{number:05} " + "and a longer row " * (number % 4) + "ends" for number in range(400)]
+DRAFT = ["D1 of a draft", "D2 " + "wider " * 15, "D3 " + "wide " * 15, "D4 is its end"]
 SHELL_ROWS = 200
 
 
@@ -117,6 +118,26 @@ def test_twenty_resizes_lose_and_double_nothing(
         shown = finished(session, end)
     assert labels(shown.text) == once_each(rows)
     assert_one_prompt(shown)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("up", [1, 3], ids=["one-up", "first-row"])
+def test_a_draft_of_several_rows_with_the_cursor_above_its_last_is_there_once(
+    tmp_path: Path, up: int
+) -> None:
+    """The rows below the cursor break, too, while others go into the transcript."""
+    answer = Answer(SHORT, "\n\n", len(SINGLES) / 2 * PERSON_SECONDS)
+    with streaming_in_tmux(tmp_path, answer) as (session, end):
+        session.paste("\n".join(DRAFT))
+        for _ in range(up):
+            session.key("up")
+        session.wait_screen("D4 is its end")
+        resize_like_a_person(session, SINGLES[::2])
+        session.send("here ")
+        shown = finished(session, end)
+    assert labels(shown.text) == once_each(SHORT)
+    assert_one_prompt(shown)
+    assert re.findall(r"D\d", shown.text) == ["D1", "D2", "D3", "D4"]
 
 
 def resize_like_a_person(session: TmuxSession, sizes: list[tuple[int, int]]) -> None:
