@@ -102,7 +102,7 @@ def test_every_way_out_leaves_the_terminal_as_it_was(
     assert terminal.wait_exit(DEADLINE) == code
     modes = termios.tcgetattr(terminal.master)
     assert modes[3] & termios.ICANON and modes[3] & termios.ECHO and modes[3] & termios.ISIG
-    assert modes[0] & termios.ICRNL
+    assert modes[0] & termios.ICRNL and modes[1] & termios.ONLCR
     terminal.wait_idle(0.2)
     written = bytes(terminal.log.data)
     assert written.rindex(b"\x1b[?2004l") > written.rindex(b"\x1b[?2004h")
@@ -131,6 +131,22 @@ def test_keys_typed_before_the_start_is_over_are_not_lost() -> None:
         session.wait_screen("GOT 10", DEADLINE)
 
 
+def test_the_kernel_hands_no_row_of_a_frame_on_by_itself(terminal: PtySession) -> None:
+    """Else the terminal may paint in the middle of a frame, without the prompt."""
+    terminal.send("go 30 100\r")
+    terminal.wait_screen("ENDED done", DEADLINE)
+    assert not termios.tcgetattr(terminal.master)[1] & termios.ONLCR
+    assert b"\r\r\n" not in bytes(terminal.log.data).partition(b"L00005")[2]
+
+
+def test_the_external_editor_has_usual_line_feeds() -> None:
+    editor = 'sh -c \'stty -a </dev/tty | grep -c " onlcr" >"$0"\''
+    with PtySession(DEMO, env={**ENVIRON, "EDITOR": editor}, cwd=str(ROOT)) as session:
+        session.wait_screen("status row", DEADLINE)
+        session.send("my draft\x07")
+        session.wait_screen("› 1", DEADLINE)
+
+
 def test_nothing_is_written_while_idle(terminal: PtySession) -> None:
     terminal.wait_idle(0.5, DEADLINE)
     before = terminal.mark()
@@ -147,9 +163,9 @@ def test_a_stop_from_outside_and_the_shell_key_leave_a_usable_shell() -> None:
         shell.wait_screen("› draft", DEADLINE)
         shell.key("ctrl-z")
         shell.wait_screen(r"Stopped", DEADLINE)
-        shell.send("stty -a | grep -c 'icanon.* echo '; echo shell-$((40+2))\r")
+        shell.send("stty -a | grep -c -e 'icanon.* echo ' -e ' onlcr'; echo shell-$((40+2))\r")
         shown = shell.wait_screen("^shell-42", DEADLINE)
-        assert shown.screen[shown.screen.index("shell-42") - 1] == "1"
+        assert shown.screen[shown.screen.index("shell-42") - 1] == "2"
         shell.send("fg\r")
         shell.wait_screen("› draft", DEADLINE)
         shell.send(" more\r")
