@@ -112,7 +112,7 @@ class Engine:
             self.resumed.stamps if self.resumed else None, self.session.record_stamp
         )
         self.session_queue = SessionQueue(
-            self.config.queue, self.context_id, self.session.log, paths.queue_file(os.environ)
+            self.config.queue, self.context_id, self.session, paths.queue_file(os.environ)
         )
         self.reminders = SystemReminderFormatter(self.session.head.nonce)
         self.model_settings = ModelSettings(
@@ -268,6 +268,8 @@ class Engine:
             SessionError: the old one cannot be kept; nothing was changed.
         """
         kept_id = self.store.set_aside(self.session)
+        if self.queue.size(self.context_id):
+            self.session.keep()
         # Replayed: the new log begins with what comes now, not with a record of the clearing.
         self.conversation.replay([Cleared()])
         self.read_files.clear()

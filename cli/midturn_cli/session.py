@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 from midturn_cli.commands.all_commands import all_commands
 from midturn_cli.commands.arguments import age
@@ -14,6 +16,7 @@ from midturn_cli.engine import Engine, FrontEnd, ModelMaker, configured_model
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.picture_paths import pictures_in
 from midturn_cli.ports import CommandInfo
+from midturn_cli.session_presence import PresenceHooks, SessionPresence
 from midturn_cli.session_queue import QueueHooks
 from midturn_cli.ui_events import (
     AnswerReplayed,
@@ -25,7 +28,7 @@ from midturn_cli.ui_events import (
 )
 from midturn_core.controller import ControllerParts, ControllerRules, SessionController
 from midturn_core.errors import SessionError
-from midturn_core.events import Notice, NoticeLevel
+from midturn_core.events import AskAnswered, AskRequested, AskWithdrawn, Notice, NoticeLevel
 from midturn_core.model.messages import AssistantMessage, ImageBlock, TextBlock, UserMessage
 from midturn_core.queue.events import QueueEvent
 from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY
@@ -50,16 +53,23 @@ class _QueueScreen:
         self._scheduled = False
 
     def on_event(self, event: QueueEvent) -> None:
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show it soon; may be called on any thread."""
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon_threadsafe(self._show)
 
     def _show(self) -> None:
         self._scheduled = False
+        queue = self._engine.session_queue
         items = self._engine.queue.snapshot(self._engine.context_id)
         # What is scheduled waits for its time; until then it would only take the rows of the rest.
         waiting = tuple(item for item in items if not item.scheduled)
-        self._engine.emit(QueueChanged(waiting, self._engine.config.queue))
+        self._engine.emit(
+            QueueChanged(waiting, self._engine.config.queue, queue.unstored, queue.fails)
+        )
 
 
 class InteractiveSession:
@@ -72,7 +82,8 @@ class InteractiveSession:
         host: CommandHost,
         make_model: ModelMaker = configured_model,
     ) -> None:
-        self.engine = Engine(launch, front, make_model)
+        shown = replace(front, emit=partial(self._emit, front.emit))
+        self.engine = Engine(launch, shown, make_model)
         self._lines = CommandLines(self.engine, host, CommandRegistry(all_commands()))
         queue = self.engine.config.queue
         self.controller = SessionController(
@@ -89,14 +100,24 @@ class InteractiveSession:
                     queue.one_per_turn,
                 ),
                 claims=self.engine.session_queue,
+                busy_changed=lambda: self._presence.changed(),
             )
         )
         self._edits = QueueEdits(
             self.engine.queue, self.engine.context_id, self._lines, self.controller.wake
         )
+        self._presence = SessionPresence(
+            self.engine,
+            PresenceHooks(
+                busy=lambda: self.controller.busy,
+                look=self.engine.session_queue.look,
+                warn=self.engine.warn,
+            ),
+        )
         self._opening: asyncio.Task[None] | None = None
         self._lines.controller = self.controller
-        self.engine.queue.add_listener(_QueueScreen(self.engine))
+        self._queue_screen = _QueueScreen(self.engine)
+        self.engine.queue.add_listener(self._queue_screen)
 
     def open(self) -> None:
         """Greet, show what was resumed, and start with the first prompt if there is one."""
@@ -174,6 +195,7 @@ class InteractiveSession:
         waiting = self._undelivered()
         if waiting:
             self.engine.session.keep()
+        await self._presence.close()
         await self.engine.session_queue.close()
         await self.engine.close()
         return [item.input_text for item in waiting]
@@ -186,7 +208,12 @@ class InteractiveSession:
     async def _open_queue(self) -> None:
         """Connect the queue to its store, and offer what an earlier run left in it."""
         resumed = self.engine.resumed
-        hooks = QueueHooks(self.engine.warn, self.controller.wake, self._tell_expired)
+        hooks = QueueHooks(
+            self.engine.warn,
+            self.controller.wake,
+            self._tell_expired,
+            self._queue_screen.refresh,
+        )
         leftovers = await self.engine.session_queue.open(
             resumed.delivered if resumed else frozenset(), hooks
         )
@@ -198,6 +225,7 @@ class InteractiveSession:
             self.engine.emit(Notice(NoticeLevel.INFO, f"{reminders} still set; /remind shows them"))
         if expired := self.engine.session_queue.expired.items():
             self.engine.emit(left_expired(expired))
+        await self._presence.open()
 
     def _still_set(self, item: QueuedInput) -> bool:
         return item in self.engine.session_queue.rewake.pending(self.engine.context_id)
@@ -208,6 +236,11 @@ class InteractiveSession:
             f"Expired after {ttl} s (queue.ttl), not sent: {item.input_text} "
             "→ /queue restore lets it wait again"
         )
+
+    def _emit(self, show: Callable[[UiEvent], None], event: UiEvent) -> None:
+        show(event)
+        if isinstance(event, AskRequested | AskAnswered | AskWithdrawn):
+            self._presence.observe(event)
 
     def _show_resumed(self, warnings: Sequence[str]) -> None:
         for warning in warnings:

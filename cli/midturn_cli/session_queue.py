@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import hmac
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,6 +15,7 @@ from pathlib import Path
 from midturn_core.config import QueueConfig
 from midturn_core.errors import QueueStoreError
 from midturn_core.ids import AgentRuntimeId
+from midturn_core.queue.events import QueueChangeType, QueueEvent
 from midturn_core.queue.expiry import ExpiredInputs
 from midturn_core.queue.listeners import LoggingMessageQueueListener
 from midturn_core.queue.manager import MessageQueueManager
@@ -21,9 +24,14 @@ from midturn_core.queue.mirror import MirrorHooks, RepositoryMirror
 from midturn_core.queue.open_store import store_opener
 from midturn_core.queue.receipts import QueueReceipts
 from midturn_core.queue.telemetry import configured_listener, sdk_is_installed
-from midturn_core.queue.types import QueuedInput
+from midturn_core.queue.types import KIND_KEY, QueuedInput
 from midturn_core.rewake import QueueRewakeService
-from midturn_core.session.log import SessionLog
+from midturn_core.session.store import Session
+
+LOOK_SECONDS = 3.0
+"""Between two looks at the store, for what no call tells of."""
+SEAL_KEY = "seal"
+"""Metadata tag that proves a waiting command to be of this session's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,8 @@ class QueueHooks:
     """Inputs came from outside: an idle session can start with them."""
     expired: Callable[[QueuedInput], None] = lambda item: None
     """An input waited too long, and waits no more (D11)."""
+    stored: Callable[[], None] = lambda: None
+    """What ``unstored`` says has changed."""
 
 
 class SessionQueue:
@@ -44,20 +54,22 @@ class SessionQueue:
     """
 
     def __init__(
-        self, config: QueueConfig, context_id: AgentRuntimeId, log: SessionLog, store_file: Path
+        self, config: QueueConfig, context_id: AgentRuntimeId, session: Session, store_file: Path
     ) -> None:
         self.manager = MessageQueueManager(InMemoryMessageQueueRepository(), config.cap, config.ttl)
         self.receipts = QueueReceipts(context_id)
         self.expired = ExpiredInputs(self.manager, context_id, config.ttl)
-        for listener in (LoggingMessageQueueListener(), self.receipts, self.expired):
+        keep = _KeepSession(session, context_id)
+        for listener in (LoggingMessageQueueListener(), self.receipts, self.expired, keep):
             self.manager.add_listener(listener)
         self._config = config
         self._context_id = context_id
-        self._log = log
+        self._session = session
         self._store_file = store_file
         self._mirror: RepositoryMirror | None = None
         self.rewake = QueueRewakeService(self.manager, self._woken)
         self._wake: Callable[[], None] = lambda: None
+        self._looking: asyncio.Task[None] | None = None
 
     async def open(self, delivered: frozenset[str], hooks: QueueHooks) -> list[QueuedInput]:
         """Connect to the store; what an earlier run left there, all of it held (D5).
@@ -78,7 +90,13 @@ class SessionQueue:
         )
         leftovers = await self._mirror.start(delivered)
         self.expired.bring_in(self._mirror.expired)
+        self._looking = asyncio.create_task(self._look_now_and_then())
         return leftovers
+
+    def look(self) -> None:
+        """Take over soon what others changed in the store."""
+        if self._mirror is not None:
+            self._mirror.sync()
 
     async def claim(self, items: Sequence[QueuedInput]) -> list[QueuedInput]:
         if self._mirror is None:
@@ -106,15 +124,22 @@ class SessionQueue:
     def confirm(self, uuids: Iterable[str]) -> None:
         # What the disk refused is in the log only when it accepts again: until then the store
         # keeps it, and whoever resumes the session finds out which of the two has it.
-        if self._mirror is not None and not self._log.unsaved:
+        if self._mirror is not None and not self._session.log.unsaved:
             self._mirror.confirm(uuids)
 
     @property
     def unstored(self) -> frozenset[str]:
-        """The uuids of what waits only in memory because the store fails."""
-        if self._mirror is None or self._mirror.trouble is None:
+        """The uuids of what waits only in memory: on its way to the store, or, while ``fails``,
+        for as long as that lasts.
+        """
+        if self._mirror is None:
             return frozenset()
         return frozenset(item.uuid for item in self._mirror.unstored)
+
+    @property
+    def fails(self) -> bool:
+        """Whether the store cannot be used now."""
+        return self._mirror is not None and self._mirror.trouble is not None
 
     @property
     def kept(self) -> bool:
@@ -122,10 +147,18 @@ class SessionQueue:
         return self._mirror is not None and not self.unstored
 
     async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
         self.rewake.close()
         await self.expired.close()
         if self._mirror is not None:
             await self._mirror.close()
+
+    async def _look_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.look()
 
     def _woken(self) -> None:
         self._wake()
@@ -133,16 +166,63 @@ class SessionQueue:
     def _on_loop(self, hooks: QueueHooks) -> MirrorHooks:
         hop = partial(_hop, asyncio.get_running_loop())
         return MirrorHooks(
-            trouble=lambda error: hop(lambda: hooks.warn(_trouble(error))),
+            trouble=lambda error: hop(lambda: _tell_trouble(hooks, error)),
             arrived=lambda: hop(hooks.arrived),
             refusal=self._refusal,
             refused=lambda item, why: hop(lambda: hooks.warn(_refused(item, why))),
+            stored=lambda: hop(hooks.stored),
+            sealed=self._sealed,
+            left_refusal=self._left_refusal,
         )
 
     def _refusal(self, item: QueuedInput) -> str:
-        if item.is_prompt or self._config.remote_commands:
+        if item.is_prompt:
             return ""
-        return "commands and ! lines may not come from outside (queue.remote_commands)"
+        if item.metadata.get(KIND_KEY) not in _KINDS:
+            return "it is of no kind that this Midturn knows"
+        return "" if self._config.remote_commands else NO_COMMANDS
+
+    def _left_refusal(self, item: QueuedInput) -> str:
+        """A command that waits since an earlier run may only be one that was typed there."""
+        seal = item.metadata.get(SEAL_KEY, "")
+        own = hmac.compare_digest(seal.encode("utf-8", "surrogatepass"), self._seal(item).encode())
+        return "" if own else self._refusal(item)
+
+    def _sealed(self, item: QueuedInput) -> QueuedInput:
+        if item.is_prompt:
+            return item
+        return replace(item, metadata={**item.metadata, SEAL_KEY: self._seal(item)})
+
+    def _seal(self, item: QueuedInput) -> str:
+        words = (item.uuid, item.metadata.get(KIND_KEY, ""), item.input_text)
+        content = "\0".join(words).encode("utf-8", "surrogatepass")
+        return hmac.new(self._session.head.nonce.encode(), content, hashlib.sha256).hexdigest()
+
+
+class _KeepSession:
+    """Makes a session that can be resumed as soon as something waits in its queue."""
+
+    def __init__(self, session: Session, context_id: AgentRuntimeId) -> None:
+        self._session = session
+        self._context_id = context_id
+
+    def on_event(self, event: QueueEvent) -> None:
+        if (
+            event.change_type is QueueChangeType.ENQUEUED
+            and event.input.context_id == self._context_id
+        ):
+            self._session.keep()
+
+
+_KINDS = frozenset({"command", "shell", "immediate"})
+NO_COMMANDS = (
+    "commands and ! lines may not come from outside; [queue] remote_commands = true allows them"
+)
+
+
+def _tell_trouble(hooks: QueueHooks, error: QueueStoreError | None) -> None:
+    hooks.warn(_trouble(error))
+    hooks.stored()
 
 
 def _hop(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

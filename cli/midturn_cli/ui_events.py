@@ -23,6 +23,10 @@ class QueueChanged:
     items: tuple[QueuedInput, ...]
     settings: QueueConfig = QueueConfig()
     """Decide when they are delivered."""
+    unstored: frozenset[str] = frozenset()
+    """The uuids of those that the store does not have."""
+    store_fails: bool = False
+    """The store cannot be used; otherwise what is unstored is on its way there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,6 +135,9 @@ class UiState:
         self.status: StatusInfo | None = None
         self.queue: tuple[QueuedInput, ...] = ()
         self.queue_settings = QueueConfig()
+        self.unstored: frozenset[str] = frozenset()
+        """The uuids of what the store does not have."""
+        self.store_fails = False
         self.barred: frozenset[str] = frozenset()
         """The uuids of what waits behind a command."""
         self.asks: tuple[Ask, ...] = ()
@@ -324,6 +327,7 @@ class UiState:
             case QueueChanged():
                 self.queue = tuple(item for item in event.items if _is_main(item.context_id))
                 self.queue_settings = event.settings
+                self.unstored, self.store_fails = event.unstored, event.store_fails
                 self.barred = behind_command(self.queue)
                 # A line typed when idle passes through the queue too, but it did not wait there.
                 self._waited |= {item.uuid for item in self.queue if self.busy or item.held}

@@ -84,6 +84,8 @@ class ControllerParts:
     claims: Claims = field(default_factory=NoStore)
     interceptors: Sequence[AgentExecutionInterceptor] = ()
     """Around each turn, inside of the queue's metrics; the first is the outermost."""
+    busy_changed: Callable[[], None] = lambda: None
+    """Told when the session begins to work and when it is idle again."""
 
 
 class SessionController:
@@ -232,6 +234,7 @@ class SessionController:
 
     def _start(self, items: list[QueuedInput]) -> None:
         self._work = asyncio.get_running_loop().create_task(self._run(items))
+        self._parts.busy_changed()
 
     async def _run(self, items: list[QueuedInput]) -> None:
         while items:
@@ -247,6 +250,7 @@ class SessionController:
             finally:
                 self._current = None
                 items = self._gate.leave(include_later=self._later_may_go, hold=self._closing)
+        self._parts.busy_changed()
 
     async def _turn(self, items: Sequence[QueuedInput], interrupt: InterruptCoordinator) -> None:
         self.last_turn = await self._executor.execute(

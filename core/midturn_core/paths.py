@@ -38,6 +38,11 @@ def queue_file(environ: Mapping[str, str]) -> Path:
     return state_folder(environ) / "queue.db"
 
 
+def running_folder(environ: Mapping[str, str]) -> Path:
+    """Where each running session says that it runs."""
+    return state_folder(environ) / "run"
+
+
 def log_file(environ: Mapping[str, str]) -> Path:
     """Where the log goes when ``[log] file`` is empty."""
     return state_folder(environ) / "midturn.log"

@@ -8,9 +8,9 @@ from typing import assert_never
 from midturn_cli.commands.arguments import age, due_in, unknown_word, whole_number
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_cli.commands.registry import split_command
+from midturn_cli.render.words import queue_notes
 from midturn_cli.shell_line import shell_command
 from midturn_core.config import QueueConfig
-from midturn_core.queue.attachments import attachments_note
 from midturn_core.queue.barriers import behind_command
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 
@@ -50,13 +50,15 @@ def _show(use: Use) -> None:
         return
     settings, busy = use.engine.config.queue, use.controller.busy
     barred = behind_command(items)
+    stored = use.engine.session_queue
+    unstored = stored.unstored if stored.fails else frozenset[str]()
     rows = [
         (
             str(number),
             item.priority.name,
             BEHIND_COMMAND if busy and item.uuid in barred else delivery(item, settings, busy=busy),
             age(item.enqueued_at),
-            _with_note(item),
+            _with_note(item, unstored, stored.fails),
         )
         for number, item in enumerate(items, start=1)
     ]
@@ -64,9 +66,10 @@ def _show(use: Use) -> None:
     use.table("Waiting", header, rows, "/queue rm N removes one, /queue clear all of them")
 
 
-def _with_note(item: QueuedInput) -> str:
-    note = attachments_note(item)
-    return f"{item.input_text} · {note}" if note else item.input_text
+def _with_note(
+    item: QueuedInput, unstored: frozenset[str] = frozenset(), fails: bool = False
+) -> str:
+    return " · ".join((item.input_text, *queue_notes(item, unstored, fails)))
 
 
 def delivery(item: QueuedInput, settings: QueueConfig, *, busy: bool) -> str:

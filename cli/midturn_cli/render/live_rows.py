@@ -16,11 +16,10 @@ from midturn_cli.render.diff_rows import fitting_diff_rows
 from midturn_cli.render.early_calls import EarlyCall
 from midturn_cli.render.open_message import Activity
 from midturn_cli.render.theme import Theme
-from midturn_cli.render.words import Waiting, duration, elapsed, waits_until
+from midturn_cli.render.words import Waiting, duration, elapsed, queue_notes, waits_until
 from midturn_cli.ui_state import UiState
 from midturn_core.model.messages import DiffDetail
 from midturn_core.permission.ask import Ask
-from midturn_core.queue.attachments import attachments_note
 
 MAX_TAIL_ROWS = 10
 MAX_TOOL_ROWS = 8
@@ -135,8 +134,7 @@ def queue_rows(state: UiState, theme: Theme, width: int, max_rows: int) -> list[
         barred = item.uuid in state.barred
         waiting = Waiting(state.busy, barred, state.queue_settings)
         when = waits_until(item, state.calls, waiting)
-        if note := attachments_note(item):
-            when = f"{note} · {when}"
+        when = " · ".join((*queue_notes(item, state.unstored, state.store_fails), when))
         tag = f"{item.priority.name:<5} "
         room = max(width - len(tag) - cell_width(when) - 3, 8)
         text = cut(one_line(item.input_text), room)

@@ -35,6 +35,7 @@ from midturn_cli.render.words import (
     panel_footer,
     panel_remarks,
     panel_title,
+    queue_notes,
     sign,
     told_by_error,
     took,
@@ -53,7 +54,6 @@ from midturn_core.model.messages import (
     TranscriptDetail,
 )
 from midturn_core.permission.ask import Ask
-from midturn_core.queue.attachments import attachments_note
 
 _LEVEL_WORDS = {
     NoticeLevel.INFO: "note",
@@ -119,16 +119,20 @@ class PlainPresenter:
         return _text(lines)
 
     def _newly_queued(self) -> list[str]:
+        """A line is said to be queued when the store has it, or when that cannot be waited for."""
         lines: list[str] = []
-        for item in self._state.queue:
-            if item.uuid not in self._queued and (self._state.busy or item.held):
-                barred = item.uuid in self._state.barred
-                waiting = Waiting(self._state.busy, barred, self._state.queue_settings)
-                when = waits_until(item, self._state.calls, waiting)
-                note = attachments_note(item)
-                text = one_line(item.input_text) + (f" · {note}" if note else "")
+        state = self._state
+        on_the_way = frozenset() if state.store_fails else state.unstored
+        for item in state.queue:
+            new = item.uuid not in self._queued and item.uuid not in on_the_way
+            if new and (state.busy or item.held):
+                barred = item.uuid in state.barred
+                waiting = Waiting(state.busy, barred, state.queue_settings)
+                when = waits_until(item, state.calls, waiting)
+                notes = queue_notes(item, state.unstored, state.store_fails)
+                text = " · ".join((one_line(item.input_text), *notes))
                 lines.append(f"queued {item.priority.name} ({when}): {text}")
-        self._queued = {item.uuid for item in self._state.queue}
+        self._queued = {item.uuid for item in state.queue} - on_the_way
         return lines
 
 

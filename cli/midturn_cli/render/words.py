@@ -15,8 +15,14 @@ from midturn_core.dispatch.types import BatchReport, GateVerdict, SequentialCaus
 from midturn_core.events import CallPhase, DeliveryPoint, TurnEndReason
 from midturn_core.model.messages import Outcome
 from midturn_core.permission.ask import Ask, AskAnswer, AskReply
+from midturn_core.queue.attachments import attachments_note
+from midturn_core.queue.outside import sender_note
 from midturn_core.queue.types import ORIGIN_KEY, REMINDER, QueuedInput, QueuedInputPriority
 
+STORING = "…"
+"""Stands in the row of a queued input until the store has it."""
+NOT_STORED = "not stored"
+"""Stands there while the store cannot be used."""
 _STOPS_WHEN_ASKED = frozenset({"Grep", "Glob", "WebFetch", "AskUser"})
 
 
@@ -231,6 +237,19 @@ def waits_until(item: QueuedInput, running: Sequence[LiveCall], waiting: Waiting
             assert_never(item.priority)
 
 
+def queue_notes(item: QueuedInput, unstored: frozenset[str], fails: bool) -> list[str]:
+    """What else there is to say of a waiting input: whether the store has it, who sent it, and
+    what goes with it.
+    """
+    missing = item.uuid in unstored
+    notes = (
+        (NOT_STORED if fails else STORING) if missing else "",
+        one_line(sender_note(item)),
+        attachments_note(item),
+    )
+    return [note for note in notes if note]
+
+
 def _goes_by_hand(item: QueuedInput, settings: QueueConfig) -> bool:
     return item.priority is QueuedInputPriority.LATER and settings.later == "manual"
 
@@ -257,4 +276,4 @@ def origin_words(item: QueuedInput) -> str:
     """
     if item.metadata.get(ORIGIN_KEY) == REMINDER:
         return f"reminder set {item.enqueued_at.astimezone():%d %b %H:%M}"
-    return ""
+    return one_line(sender_note(item))

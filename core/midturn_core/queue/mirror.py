@@ -16,7 +16,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ from midturn_core.errors import QueueStoreError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.events import QueueChangeReason, QueueChangeType, QueueEvent
 from midturn_core.queue.manager import MessageQueueManager
+from midturn_core.queue.outside import as_from_outside
 from midturn_core.queue.reconcile import reconcile
 from midturn_core.queue.repository import MessageQueueRepository
 from midturn_core.queue.store_worker import RETRY_PAUSES, StoreWorker
@@ -43,19 +44,28 @@ def _accept(_: QueuedInput) -> str:
     return ""
 
 
+def _unchanged(item: QueuedInput) -> QueuedInput:
+    return item
+
+
 @dataclass(frozen=True, slots=True)
 class MirrorHooks:
     """Whom the mirror tells; all are called on its worker thread.
 
     ``trouble``: the store began to fail, or works again (None). ``arrived``: inputs came from
-    outside. ``refusal``: why an input from outside may not enter; empty when it may. ``refused``:
-    one did not, and why.
+    outside. ``refusal``: why an input from outside may not enter, nor its text change; empty when
+    it may. ``refused``: one did not, and why. ``stored``: the store has an input that it did not
+    have. ``sealed``: an input as it is written into the store; ``left_refusal``: why one that was
+    found there at the start may not enter.
     """
 
     trouble: Callable[[QueueStoreError | None], None]
     arrived: Callable[[], None]
     refusal: Callable[[QueuedInput], str] = _accept
     refused: Callable[[QueuedInput, str], None] = lambda _item, _why: None
+    stored: Callable[[], None] = lambda: None
+    sealed: Callable[[QueuedInput], QueuedInput] = _unchanged
+    left_refusal: Callable[[QueuedInput], str] = _accept
 
 
 class RepositoryMirror:
@@ -83,6 +93,8 @@ class RepositoryMirror:
         self._worker = StoreWorker(self._on_trouble, pauses)
         self._fall_backs: list[Callable[[], None]] = []
         self._importing = False
+        self._looking = False
+        """A look at the store is in the line of jobs."""
         self._on_the_way = 0
         """Changes made here that the store does not have yet."""
         self._known: set[str] = set()
@@ -144,7 +156,7 @@ class RepositoryMirror:
             case QueueChangeType.CHANGED:
                 if item.uuid in self._unstored:
                     self._unstored[item.uuid] = item
-                self._repeat(lambda: self._store.replace(item))
+                self._repeat(partial(self._write_again, item))
 
     def discard(self, uuid: str) -> None:
         """Forget an expired input for good."""
@@ -172,7 +184,14 @@ class RepositoryMirror:
             self._worker.submit(partial(self._confirm, shared))
 
     def sync(self) -> None:
-        """Look at the store soon; for whoever hears that something changed there."""
+        """Look at the store soon; for whoever hears that something changed there.
+
+        Costs nothing while a look is due anyway.
+        """
+        with self._manager.atomic():
+            if self._looking:
+                return
+            self._looking = True
         self._worker.submit(self._import)
 
     async def close(self, seconds: float = CLOSE_SECONDS) -> bool:
@@ -249,9 +268,10 @@ class RepositoryMirror:
         self._unsubscribe = self._store.subscribe(_Arrivals(self))
 
     def _enqueue(self, item: QueuedInput) -> None:
-        self._store.enqueue(item)
+        self._store.enqueue(self._hooks.sealed(item))
         with self._manager.atomic():
             self._unstored.pop(item.uuid, None)
+        self._hooks.stored()
 
     def _claim(self, uuids: frozenset[str]) -> frozenset[str]:
         selection = QueueFilter(self._context_id, exclude_held=False, uuids=uuids)
@@ -275,9 +295,12 @@ class RepositoryMirror:
         found = [item for item in found if item.uuid not in delivered]
         self.expired = tuple(item for item in found if item.expired)
         self._known.update(item.uuid for item in self.expired)
-        leftovers = [item.as_held() for item in found if not item.expired]
+        left = [item for item in found if not item.expired]
+        refused = [(item, self._hooks.left_refusal(item)) for item in left]
+        self._take_out([(item, why) for item, why in refused if why])
+        leftovers = [item.as_held() for item, why in refused if not why]
         for item in leftovers:
-            self._store.replace(item)
+            self._store.replace(self._hooks.sealed(item))
         self._bring_in(leftovers)
         for item in early:
             self._enqueue(item)
@@ -287,28 +310,56 @@ class RepositoryMirror:
         """Take over what others changed; once more when something of ours was on its way: then
         what was read is older than what is known here.
         """
-        stored = self._stored()
+        stored = self._look()
         with self._manager.atomic():
             if self._on_the_way:
-                self._worker.submit(self._import)
+                self.sync()
                 return
-            here = [item for item in stored if not item.expired]
-            wanted = [item for item in here if item.uuid not in self._leaving]
-            refused = self._bring_in(wanted)
+            present = [
+                item for item in stored if not item.expired and item.uuid not in self._leaving
+            ]
+            refused = [(item, why) for item in present if (why := self._why_not(item))]
+            self._bring_in([self._wanted(item) for item in present if not self._why_not(item)])
+        self._take_out(refused)
+
+    def _why_not(self, item: QueuedInput) -> str:
+        return "" if item.uuid in self._known else self._hooks.refusal(item)
+
+    def _wanted(self, item: QueuedInput) -> QueuedInput:
+        """What to take over of an input that may enter, or that is known here."""
+        if item.uuid not in self._known:
+            return as_from_outside(item)
+        here = self._here(item.uuid)
+        if here is None or here.input_text == item.input_text:
+            return item
+        if why := self._hooks.refusal(here):
+            # A command that the user typed must not become another one.
+            self._hooks.refused(item, why)
+            self._repeat(partial(self._write_again, here))
+            return replace(item, input_text=here.input_text)
+        return item
+
+    def _here(self, uuid: str) -> QueuedInput | None:
+        return self._manager.peek(
+            QueueFilter(self._context_id, exclude_held=False, uuids=frozenset({uuid}))
+        )
+
+    def _take_out(self, refused: Sequence[tuple[QueuedInput, str]]) -> None:
         for item, why in refused:
             self._store.remove(item.uuid)
             self._hooks.refused(item, why)
 
-    def _bring_in(self, stored: Sequence[QueuedInput]) -> list[tuple[QueuedInput, str]]:
-        """Make the queue here equal to the store; returns what may not enter, and why."""
+    def _bring_in(self, stored: Sequence[QueuedInput]) -> None:
+        """Make the queue here equal to the store, without what the store does not have yet."""
         with self._manager.atomic():
-            reasons = [(item, self._why_not(item)) for item in stored]
-            wanted = [item for item, why in reasons if not why]
-            present = {item.uuid for item in wanted}
-            wanted += [
-                item
-                for item in self._manager.snapshot(self._context_id)
-                if item.uuid in self._unstored and item.uuid not in present
+            present = {item.uuid for item in stored}
+            wanted = [
+                *stored,
+                *(
+                    item
+                    for item in self._manager.snapshot(self._context_id)
+                    if item.uuid in self._unstored and item.uuid not in present
+                ),
             ]
             self._importing = True
             try:
@@ -318,10 +369,19 @@ class RepositoryMirror:
             self._known.update(item.uuid for item in wanted)
         if arrived:
             self._hooks.arrived()
-        return [(item, why) for item, why in reasons if why]
 
-    def _why_not(self, item: QueuedInput) -> str:
-        return "" if item.uuid in self._known else self._hooks.refusal(item)
+    def _write_again(self, item: QueuedInput) -> None:
+        self._store.replace(self._hooks.sealed(item))
+
+    def _look(self) -> list[QueuedInput]:
+        with self._manager.atomic():
+            self._looking = False  # what changes from now on needs another look
+        try:
+            return self._stored()
+        except QueueStoreError:
+            with self._manager.atomic():
+                self._looking = True  # the job is tried again
+            raise
 
     def _stored(self) -> list[QueuedInput]:
         everything = QueueFilter(self._context_id, exclude_held=False)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import assert_never
+from urllib.parse import urlsplit, urlunsplit
 
 from midturn_core.config import QueueConfig
 from midturn_core.queue.repository import MessageQueueRepository
@@ -24,6 +25,21 @@ def store_opener(
             return partial(_open_sqlite, Path(config.path) if config.path else default_file)
         case "redis":
             return partial(_open_redis, config.url, default_file)
+        case _:
+            assert_never(config.backend)
+
+
+def store_name(config: QueueConfig, default_file: Path) -> str:
+    """Which store it is, without credentials: whoever wants to reach an input must use the same."""
+    match config.backend:
+        case "memory":
+            return "memory"
+        case "sqlite":
+            return str(Path(config.path).absolute() if config.path else default_file)
+        case "redis":
+            address = urlsplit(config.url)
+            host = address.netloc.rpartition("@")[2]
+            return urlunsplit((address.scheme, host, address.path, "", ""))
         case _:
             assert_never(config.backend)
 

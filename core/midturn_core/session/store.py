@@ -6,6 +6,7 @@ are files in the folder ``<id>.files``.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -93,6 +94,7 @@ class Session:
     def __init__(self, head: SessionHead, log: SessionLog) -> None:
         self.head = head
         self.log = log
+        self._keeping = threading.Lock()
         self.files = SessionFiles(files_folder(log.path))
 
     @property
@@ -115,9 +117,10 @@ class Session:
         self._append(BATCH_RECORD, batch_to_json(batch))
 
     def keep(self) -> None:
-        """Make a session that can be resumed of one in which nothing was said yet."""
-        if self.log.empty:
-            self.log.append("session", self.head.to_json())
+        """Make a session that can be resumed of one in which nothing was said yet. Any thread."""
+        with self._keeping:
+            if self.log.empty:
+                self.log.append("session", self.head.to_json())
 
     def sync(self) -> None:
         self.log.sync()
