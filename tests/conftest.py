@@ -9,9 +9,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.messages_fixtures import every_request_is_valid, messages_server
+from tests.support.redis_server import redis_server
 
 # The fixtures of the whole suite; pytest finds the imported ones by name.
-__all__ = ["every_request_is_valid", "home", "messages_server"]
+__all__ = ["every_request_is_valid", "home", "messages_server", "redis_server"]
 
 # A busy machine is no defect: no limit on an example's time, none on making it.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -13,6 +13,7 @@ import typer
 
 from midturn_cli.options import (
     COMMAND_HELP,
+    WITH_PROMPT,
     Arguments,
     Command,
     Option,
@@ -29,6 +30,7 @@ _DESCRIPTION = (
     "A coding assistant for the terminal whose input line stays live while the agent works. "
     "Give a first prompt, or just start."
 )
+_TEXT_HELP = "The text; what is piped in is added to it. Put -- before one that begins with -."
 _PROMPT_HELP = "The first prompt; put -- before one that is a command's name."
 
 
@@ -124,8 +126,8 @@ def _collector(command: Command, *, with_prompt: bool = True) -> Callable[..., A
         return Arguments(command, prompt, values)
 
     parameters = [_parameter(option) for option in options]
-    if with_prompt and command in (Command.START, Command.DEMO):
-        parameters.append(_prompt_parameter())
+    if with_prompt and command in WITH_PROMPT:
+        parameters.append(_prompt_parameter(command))
     signature = inspect.Signature(parameters, return_annotation=Arguments)
     collect.__signature__ = signature  # type: ignore[attr-defined]  # what inspect looks for
     collect.__annotations__ = {item.name: item.annotation for item in parameters}
@@ -137,7 +139,7 @@ _PREFIX = "option_"
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    if option.shape is Shape.WORD:
+    if option.shape in (Shape.WORD, Shape.WORDS):
         return _word_parameter(option)
     names = list(option.names)
     if option.off_name:
@@ -161,16 +163,20 @@ def _parameter(option: Option) -> inspect.Parameter:
 
 def _word_parameter(option: Option) -> inspect.Parameter:
     info = typer.Argument(help=option.help, metavar=option.metavar, show_default=False)
+    kind: Any = str | None if option.shape is Shape.WORD else list[str] | None
     return inspect.Parameter(
         _PREFIX + option.field,
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
-        annotation=Annotated[str | None, info],
+        annotation=Annotated[kind, info],
     )
 
 
-def _prompt_parameter() -> inspect.Parameter:
-    info = typer.Argument(help=_PROMPT_HELP, show_default=False, metavar="PROMPT")
+def _prompt_parameter(command: Command) -> inspect.Parameter:
+    if command is Command.SEND:
+        info = typer.Argument(help=_TEXT_HELP, show_default=False, metavar="TEXT")
+    else:
+        info = typer.Argument(help=_PROMPT_HELP, show_default=False, metavar="PROMPT")
     return inspect.Parameter(
         "prompt", inspect.Parameter.KEYWORD_ONLY, default="", annotation=Annotated[str, info]
     )

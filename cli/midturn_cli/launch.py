@@ -20,6 +20,8 @@ OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 MAX_STEPS = 100
 """Steps of a turn without ``--max-steps``, and its largest value (D33)."""
 
+EMPTY_PRINT = '--print needs a prompt: midturn -p "..." or text on standard input'
+
 LARGEST_INPUT = 10_000_000
 """Bytes of piped text that are taken as part of a prompt."""
 
@@ -88,8 +90,7 @@ def prepare(arguments: Arguments, environ: Mapping[str, str]) -> Launch:
     session, session_id = _session(arguments)
     max_steps = _max_steps(arguments)
     loaded = load(arguments, environ)
-    # Bytes of the command line that are not UTF-8 arrive as surrogates, which no request can hold.
-    prompt = arguments.prompt.encode(errors="surrogateescape").decode(errors="replace")
+    prompt = given_text(arguments)
     return Launch(
         loaded=loaded,
         workspace=workspace(),
@@ -135,8 +136,15 @@ def workspace() -> Path:
         raise UsageError("the current folder is not there any more; go to another one") from error
 
 
-def with_piped_text(prompt: str) -> str:
-    """A prompt and what is piped in, joined once (MB-1204).
+def given_text(arguments: Arguments) -> str:
+    """The text of the command line. Bytes that are not UTF-8 arrive as surrogates, which no request
+    can hold.
+    """
+    return arguments.prompt.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def with_piped_text(prompt: str, empty: str = EMPTY_PRINT) -> str:
+    """A prompt and what is piped in, joined once (MB-1204); ``empty`` is what to say without both.
 
     Raises:
         UsageError: both are empty, or the input is too large.
@@ -144,7 +152,7 @@ def with_piped_text(prompt: str) -> str:
     piped = _piped_text()
     joined = "\n\n".join(part for part in (prompt.strip(), piped.strip("\n")) if part.strip())
     if not joined:
-        raise UsageError('--print needs a prompt: midturn -p "..." or text on standard input')
+        raise UsageError(empty)
     return joined
 
 

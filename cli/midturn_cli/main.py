@@ -63,6 +63,18 @@ def _dispatch(argv: list[str]) -> int:
             from midturn_cli import verify_command
 
             return verify_command.run(arguments)
+        case Command.SEND:
+            from midturn_cli import send_command
+
+            return send_command.run(arguments)
+        case Command.QUEUE:
+            from midturn_cli import queue_command
+
+            return queue_command.run(arguments)
+        case Command.SESSIONS:
+            from midturn_cli import sessions_command
+
+            return sessions_command.run(arguments)
         case Command.START | Command.DEMO:
             from midturn_cli import launch
 

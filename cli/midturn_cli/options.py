@@ -31,14 +31,22 @@ class Command(Enum):
     DOCTOR = "doctor"
     CONFIG = "config"
     VERIFY = "verify"
+    SEND = "send"
+    QUEUE = "queue"
+    SESSIONS = "sessions"
 
 
 COMMAND_HELP: Mapping[Command, str] = {
     Command.DEMO: "Try it with a demo model, without a key.",
     Command.DOCTOR: "Check the set-up; say how to fix it.",
     Command.CONFIG: "Show each setting and what set it.",
-    Command.VERIFY: "Check the tool calls that a session has kept.",
+    Command.VERIFY: "Check the tool calls of a session.",
+    Command.SEND: "Send text to a running session.",
+    Command.QUEUE: "See and change what waits in a session.",
+    Command.SESSIONS: "List the sessions that run.",
 }
+WITH_PROMPT = frozenset({Command.START, Command.DEMO, Command.SEND})
+"""What takes a text."""
 _BY_NAME = {command.value: command for command in COMMAND_HELP}
 
 
@@ -52,6 +60,8 @@ class Shape(Enum):
     REPEATED = "repeated"
     WORD = "word"
     """By itself, without a name before it."""
+    WORDS = "words"
+    """Any number of those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +84,10 @@ class Option:
         return self.names[-1]
 
 
-_EVERYWHERE = (frozenset(_BY_NAME.values()) | {Command.START}) - {Command.VERIFY}
-"""Where the configuration is read."""
+_OUTSIDE = frozenset({Command.SEND, Command.QUEUE, Command.SESSIONS})
+"""What acts on other sessions."""
+_EVERYWHERE = (frozenset(_BY_NAME.values()) | {Command.START}) - _OUTSIDE - {Command.VERIFY}
+"""Where the configuration of a session is read."""
 
 OPTIONS: tuple[Option, ...] = (
     Option(
@@ -172,7 +184,7 @@ OPTIONS: tuple[Option, ...] = (
         Shape.VALUE,
         "Read this configuration file in place of the user's.",
         "PATH",
-        commands=_EVERYWHERE,
+        commands=_EVERYWHERE | _OUTSIDE,
     ),
     Option(
         "log_file",
@@ -211,7 +223,52 @@ OPTIONS: tuple[Option, ...] = (
         ("--last",),
         Shape.SWITCH,
         "The latest session of this folder.",
-        commands=frozenset({Command.VERIFY}),
+        commands=frozenset({Command.VERIFY, Command.SEND, Command.QUEUE}),
+    ),
+    Option(
+        "to",
+        ("--to",),
+        Shape.VALUE,
+        "The session with this ID, or the beginning of one; else the one that runs here.",
+        "SESSION",
+        commands=frozenset({Command.SEND, Command.QUEUE}),
+    ),
+    *(
+        Option(
+            tier,
+            (f"--{tier}",),
+            Shape.SWITCH,
+            meaning,
+            commands=frozenset({Command.SEND}),
+        )
+        for tier, meaning in (
+            ("now", "Redirect the turn at once."),
+            ("next", "Deliver it after the step that runs (as without any of these)."),
+            ("later", "Make it a turn of its own after this one."),
+        )
+    ),
+    Option(
+        "sender",
+        ("--from",),
+        Shape.VALUE,
+        "Who sends it, as the session shows it.",
+        "NAME",
+        commands=frozenset({Command.SEND}),
+    ),
+    Option(
+        "json",
+        ("--json",),
+        Shape.SWITCH,
+        "Print JSON.",
+        commands=frozenset({Command.QUEUE, Command.SESSIONS}),
+    ),
+    Option(
+        "words",
+        (),
+        Shape.WORDS,
+        "ls (as without it), rm N, mv N M, now N, next N, later N, clear.",
+        "[WHAT]",
+        commands=frozenset({Command.QUEUE}),
     ),
     Option(
         "version",
@@ -315,7 +372,7 @@ def _is_option(word: str) -> bool:
 def _takes_next(option: Option, words: Sequence[str], index: int) -> bool:
     """Whether the word after an option belongs to it."""
     match option.shape:
-        case Shape.SWITCH | Shape.WORD:
+        case Shape.SWITCH | Shape.WORD | Shape.WORDS:
             return False
         case Shape.VALUE | Shape.REPEATED:
             return True
@@ -329,5 +386,5 @@ def _joined(option: Option, name: str, value: str, before: OptionValue | None) -
             return name != option.off_name
         case Shape.VALUE | Shape.OPTIONAL_VALUE | Shape.WORD:
             return value
-        case Shape.REPEATED:
+        case Shape.REPEATED | Shape.WORDS:
             return (*(before if isinstance(before, tuple) else ()), value)

@@ -16,11 +16,12 @@ from midturn_cli.commands.registry import CommandRegistry, split_command
 from midturn_cli.engine import Engine, FrontEnd
 from midturn_cli.launch import Launch
 from midturn_cli.options import UsageError
+from midturn_cli.outside_queue import shared_store
 from midturn_cli.render.cells import cut
 from midturn_cli.render.clean import clean, one_line
 from midturn_cli.stream_json import event_to_json
 from midturn_cli.ui_events import UiEvent
-from midturn_core.errors import MidturnError
+from midturn_core.errors import MidturnError, QueueStoreError
 from midturn_core.events import (
     AskAnswered,
     Notice,
@@ -84,8 +85,11 @@ class _PrintMode:
             ended = await engine.agent.run_turn([prompt], interrupt)
             await asyncio.sleep(0)  # what was emitted last is shown before the result
         finally:
+            left = await asyncio.to_thread(_left_in, engine)
             await engine.close()
         self._finish(engine, ended)
+        if left:
+            _complain(left)
         if ended.reason is TurnEndReason.INTERRUPTED:
             return EXIT_TERMINATED if self._terminated else EXIT_INTERRUPTED
         return EXIT_CODES.get(ended.reason, EXIT_FAILED)
@@ -134,6 +138,22 @@ class _PrintMode:
                 signal.SIGINT, lambda: interrupt.interrupt(interrupt.turn_id) and None
             )
             loop.add_signal_handler(signal.SIGTERM, terminate)
+
+
+def _left_in(engine: Engine) -> str:
+    """That something waits in the session that was gone on with; a run without a prompt line
+    delivers none of it.
+    """
+    if engine.resumed is None or engine.config.queue.backend == "memory":
+        return ""
+    try:
+        with shared_store(engine.config.queue) as repository:
+            waiting = repository.size(engine.context_id)
+    except QueueStoreError:
+        return ""
+    demo = "demo " if engine.launch.demo else ""
+    way = f"midturn {demo}-r {engine.session.id}"
+    return f"{waiting} queued input(s) wait in this session: {way}" if waiting else ""
 
 
 def denial(ask: Ask) -> str:

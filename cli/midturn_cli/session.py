@@ -14,6 +14,7 @@ from midturn_cli.commands.lines import CommandLines
 from midturn_cli.commands.registry import CommandRegistry
 from midturn_cli.engine import Engine, FrontEnd, ModelMaker, configured_model
 from midturn_cli.launch import Launch, SessionStart
+from midturn_cli.leftovers import leftover_notice
 from midturn_cli.picture_paths import pictures_in
 from midturn_cli.ports import CommandInfo
 from midturn_cli.session_presence import PresenceHooks, SessionPresence
@@ -226,6 +227,12 @@ class InteractiveSession:
         if expired := self.engine.session_queue.expired.items():
             self.engine.emit(left_expired(expired))
         await self._presence.open()
+        if resumed is None:
+            notice = await asyncio.to_thread(
+                leftover_notice, self.engine.config.queue, self.engine.workspace
+            )
+            if notice:
+                self.engine.emit(Notice(NoticeLevel.INFO, notice))
 
     def _still_set(self, item: QueuedInput) -> bool:
         return item in self.engine.session_queue.rewake.pending(self.engine.context_id)

@@ -74,6 +74,10 @@ HARD_LINES = [
     "verify s-1",
     "verify --last",
     "--last verify",
+    "send hello",
+    "--to s-1 send",
+    "queue mv 2 1",
+    "sessions --json",
 ]
 
 
@@ -105,7 +109,9 @@ def test_whatever_the_quick_parser_understands_the_full_one_understands_alike(
         assert quick == parse(words)
 
 
-@pytest.mark.parametrize("name", ["demo", "doctor", "config", "verify"])
+@pytest.mark.parametrize(
+    "name", ["demo", "doctor", "config", "verify", "send", "queue", "sessions"]
+)
 def test_a_first_prompt_may_be_a_commands_name(name: str) -> None:
     assert parse_quickly(["--", name]) == Arguments(Command.START, name)
 
@@ -152,7 +158,18 @@ def test_a_mistake_is_one_sentence_with_a_way_out(line: str, words: str) -> None
 
 
 @pytest.mark.parametrize(
-    "line", ["--help", "-h", "--model x -h", "demo --help", "doctor -h", "verify -h"]
+    "line",
+    [
+        "--help",
+        "-h",
+        "--model x -h",
+        "demo --help",
+        "doctor -h",
+        "verify -h",
+        "send -h",
+        "queue -h",
+        "sessions -h",
+    ],
 )
 def test_help_is_readable_in_60_columns(
     line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -172,3 +189,12 @@ def test_help_names_every_option_and_command(capsys: pytest.CaptureFixture[str])
         if Command.START in option.commands:
             assert all(name in shown for name in (*option.names, option.off_name))
     assert all(command.value in shown for command in Command)
+
+
+def test_send_and_queue_take_words_before_and_after_their_options() -> None:
+    sent = parse(["send", "--to", "s-1", "--now", "stop that"])
+    assert sent == parse(["--now", "send", "stop that", "--to", "s-1"])
+    assert sent == Arguments(Command.SEND, "stop that", {"to": "s-1", "now": True})
+    assert parse(["queue", "mv", "2", "1", "--last"]) == Arguments(
+        Command.QUEUE, "", {"words": ("mv", "2", "1"), "last": True}
+    )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
+from midturn_cli.ages import age as age
 from midturn_cli.commands.command import CommandError, Use
 from midturn_core.queue.types import QueuedInput
 
@@ -63,15 +64,6 @@ def unknown_word(command: str, word: str, allowed: tuple[str, ...], example: str
     return CommandError(
         f"{command} does not know {word!r}: it takes {', '.join(allowed)} (example: {example})"
     )
-
-
-def age(since: datetime) -> str:
-    """How long ago, coarse: ``12s``, ``3m``, ``2h`` or ``5d``. A clock that was set back: ``0s``."""
-    seconds = max(int((datetime.now(UTC) - since).total_seconds()), 0)
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
-        if seconds >= size:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
 
 
 def due_in(item: QueuedInput) -> str:

@@ -15,8 +15,8 @@ from midturn_cli.commands.command import (
     RunAsync,
     ShownLists,
     Use,
-    When,
 )
+from midturn_cli.commands.line_kinds import line_kind, line_problem
 from midturn_cli.commands.registry import CommandRegistry, split_command
 from midturn_cli.engine import Engine
 from midturn_cli.shell_line import run_shell_line, shell_command
@@ -47,24 +47,10 @@ class CommandLines:
         return self._registry
 
     def problem(self, text: str) -> str:
-        if text.strip() == "!":
-            return "A ! line needs a shell command: !git status"
-        split = split_command(text)
-        if split is None:
-            return ""
-        command = self._registry.find(split[0])
-        if command is None:
-            return self._registry.unknown(split[0])
-        return command.check(split[1]) if command.check is not None else ""
+        return line_problem(self._registry, text)
 
     def classify(self, text: str) -> LineKind:
-        if shell_command(text):
-            return LineKind.SHELL
-        command, arguments = self._command(text)
-        if command is None:
-            return LineKind.PROMPT
-        at_once = command.when(arguments) is When.AT_ONCE
-        return LineKind.IMMEDIATE if at_once else LineKind.COMMAND
+        return line_kind(self._registry, text)
 
     def run_immediate(self, text: str, attachments: Sequence[AttachmentRef] = ()) -> None:
         command, arguments = self._command(text)

@@ -122,7 +122,7 @@ class PlainPresenter:
         """A line is said to be queued when the store has it, or when that cannot be waited for."""
         lines: list[str] = []
         state = self._state
-        on_the_way = frozenset() if state.store_fails else state.unstored
+        on_the_way = frozenset[str]() if state.store_fails else state.unstored
         for item in state.queue:
             new = item.uuid not in self._queued and item.uuid not in on_the_way
             if new and (state.busy or item.held):

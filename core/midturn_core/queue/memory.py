@@ -133,6 +133,14 @@ class InMemoryMessageQueueRepository:
         with self._lock:
             return self._waiting.total() if context_id is None else self._waiting[context_id]
 
+    def contexts(self) -> list[AgentRuntimeId]:
+        with self._lock:
+            return [
+                context
+                for context, tiers in self._contexts.items()
+                if any(map(len, tiers.values()))
+            ]
+
     def subscribe(self, listener: MessageQueueListener) -> Callable[[], None]:
         return lambda: None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from typing import cast
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
@@ -96,6 +96,18 @@ def tags_from_json(content: bytes) -> dict[str, str]:
 def context_key(context_id: AgentRuntimeId) -> str:
     """A name of the context in plain ASCII, without braces, different for different contexts."""
     return f"{name_key(context_id.session)}/{name_key(context_id.agent)}"
+
+
+def context_from_key(key: str) -> AgentRuntimeId:
+    """The context that ``context_key`` made this of.
+
+    Raises:
+        RecordError: it is none.
+    """
+    session, slash, agent = key.partition("/")
+    if not slash:
+        raise RecordError(f"{key!r} names no context")
+    return AgentRuntimeId(unquote(session), unquote(agent))
 
 
 def name_key(name: str) -> str:

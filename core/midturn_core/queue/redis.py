@@ -12,7 +12,7 @@ from midturn_core.ids import AgentRuntimeId, new_id
 from midturn_core.queue import redis_scripts as scripts
 from midturn_core.queue.claim_owner import ClaimOwner, OwnerState
 from midturn_core.queue.events import MessageQueueListener
-from midturn_core.queue.record import context_key, to_record
+from midturn_core.queue.record import context_from_key, context_key, to_record
 from midturn_core.queue.redis_contexts import Found, RedisContexts
 from midturn_core.queue.redis_selection import (
     encoded,
@@ -178,6 +178,10 @@ class RedisMessageQueueRepository:
         self._settle()
         contexts = self._store.contexts() if context_id is None else [context_key(context_id)]
         return sum(self._store.size(context) for context in contexts)
+
+    def contexts(self) -> list[AgentRuntimeId]:
+        self._settle()
+        return [context_from_key(context) for context in self._store.contexts()]
 
     def subscribe(self, listener: MessageQueueListener) -> Callable[[], None]:
         stop = self._store.listen(self._owner.token, listener)

@@ -120,6 +120,12 @@ class MessageQueueRepository(Protocol):
         """How many wait, altogether or in one context."""
         ...
 
+    def contexts(self) -> list[AgentRuntimeId]:
+        """Every context that holds something, waiting or claimed, in no order; it may name one
+        that has just become empty.
+        """
+        ...
+
     def subscribe(self, listener: MessageQueueListener) -> Callable[[], None]:
         """Hear of inputs that others put into a shared store (S2.35); returns the unsubscriber.
 

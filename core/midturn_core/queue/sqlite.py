@@ -14,7 +14,14 @@ from midturn_core.errors import QueueStoreError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.claim_owner import ClaimOwner, OwnerState
 from midturn_core.queue.events import MessageQueueListener
-from midturn_core.queue.record import context_key, from_record, name_key, to_json, to_record
+from midturn_core.queue.record import (
+    context_from_key,
+    context_key,
+    from_record,
+    name_key,
+    to_json,
+    to_record,
+)
 from midturn_core.queue.sqlite_file import file_errors, open_queue_file, store_errors, transaction
 from midturn_core.queue.sqlite_query import GAP, Taken, place_before, selected
 from midturn_core.queue.sqlite_watch import ArrivalWatch
@@ -198,6 +205,11 @@ class SqliteMessageQueueRepository:
                 )
             row = found.fetchone()
             return 0 if row is None or row[0] is None else int(row[0])
+
+    def contexts(self) -> list[AgentRuntimeId]:
+        with self._look():
+            found = self._connection.execute("SELECT DISTINCT context FROM inputs").fetchall()
+            return [context_from_key(row[0]) for row in found]
 
     def subscribe(self, listener: MessageQueueListener) -> Callable[[], None]:
         """As the protocol says; looks twice a second, and reads only when something changed."""

@@ -134,15 +134,15 @@ def file_errors(path: Path) -> Generator[None]:
 def _make_private(path: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _refuse_shared(path.parent, os.stat(path.parent), "chmod 700")
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise QueueStoreError("it is no file", where=str(path), way_out="name another path")
-        _refuse_shared(path, found, "chmod 600")
-    finally:
-        os.close(descriptor)
+    # A file that is there is never opened here: closing it would drop the locks that SQLite holds
+    # on it for another connection of this process, and the next process would take that one's
+    # journal away. Nobody else can replace the file in between, since the folder is private.
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    found = os.lstat(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise QueueStoreError("it is no file", where=str(path), way_out="name another path")
+    _refuse_shared(path, found, "chmod 600")
 
 
 def _refuse_shared(path: Path, found: os.stat_result, command: str) -> None:

@@ -15,6 +15,7 @@ import os
 import socket
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -100,6 +101,7 @@ class Presence:
         self._folder = folder
         self._session = session
         self._environ = environ
+        self._writing = threading.Lock()
         self._lock: int | None = None
         self._socket: socket.socket | None = None
 
@@ -124,11 +126,10 @@ class Presence:
 
     def set_state(self, state: SessionState) -> None:
         """Say what the session does; nothing happens unless that is news."""
-        if self._lock is None or state is self._session.state:
-            return
-        self._session = replace(self._session, state=state)
-        with contextlib.suppress(OSError):
-            self._write()
+        with self._writing, contextlib.suppress(OSError):
+            if self._lock is not None and state is not self._session.state:
+                self._session = replace(self._session, state=state)
+                self._write()
 
     def fileno(self) -> int | None:
         """What becomes readable when somebody wakes the session; None without a socket."""
@@ -147,6 +148,10 @@ class Presence:
             self._socket.close()
             self._socket = None
             _unlink(Path(self._session.socket))
+        with self._writing:
+            self._let_go()
+
+    def _let_go(self) -> None:
         if self._lock is not None:
             _unlink(self._path(".json"))
             _unlink(self._path(".lock"))

@@ -208,6 +208,23 @@ class SessionStore:
             raise SessionError(f"{how_many} with an id that begins with {text!r}; see /resume")
         return (exact or fitting)[0]
 
+    def named(self, session_id: str) -> SessionSummary | None:
+        """The session with exactly this id."""
+        path = self.folder / f"{session_id}{SUFFIX}"
+        return _summarise(path) if path.parent == self.folder and path.is_file() else None
+
+    def delivered(self, summary: SessionSummary) -> frozenset[str]:
+        """The uuids of all queued inputs that the session's log holds (D12). Reads only.
+
+        Raises:
+            SessionError: the file cannot be read.
+        """
+        try:
+            records = read_log(read_regular(summary.path)).records
+        except (OSError, NewerVersionError) as error:
+            raise SessionError(f"cannot read the session {summary.path}: {error}") from error
+        return frozenset(_read_records(records, lambda ref: ref.name).delivered)
+
     def check(self, summary: SessionSummary) -> None:
         """
         Raises:

@@ -17,7 +17,8 @@ from midturn_core.errors import QueueStoreError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.sqlite import SqliteMessageQueueRepository, open_sqlite_repository
 from midturn_core.queue.sqlite_file import SCHEMA_VERSION, store_errors
-from midturn_core.queue.types import QueuedInput, QueueFilter
+from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilter
+from tests.support.midturn_process import midturn_environment, run_python
 
 MAIN = AgentRuntimeId("s1", "main")
 ALL = QueueFilter(MAIN)
@@ -211,3 +212,30 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         env={**os.environ, "PYTHONPATH": str(ROOT / "core")},
     )
     assert run.returncode == 0
+
+
+def test_opening_the_file_again_leaves_what_other_processes_do_visible(tmp_path: Path) -> None:
+    """Closing any descriptor of a file drops the locks of the whole process on it."""
+    file = tmp_path / "own" / "queue.db"
+    first = open_sqlite_repository(file)
+    again = open_sqlite_repository(file)
+    again.close()
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from midturn_core.ids import AgentRuntimeId\n"
+        "from midturn_core.queue.sqlite import open_sqlite_repository\n"
+        "from midturn_core.queue.types import QueuedInput\n"
+        "store = open_sqlite_repository(Path(sys.argv[1]))\n"
+        "store.enqueue(QueuedInput(sys.argv[2], AgentRuntimeId('s')))\n"
+        "store.close()\n"
+    )
+    mine = QueueFilter(AgentRuntimeId("s"))
+    seen: list[list[str]] = []
+    for text in ("one", "two"):
+        done = run_python(["-c", program, str(file), text], environ=midturn_environment())
+        assert done.returncode == 0, done.stderr
+        found = first.list_by_max_priority(QueuedInputPriority.LATER, mine)
+        seen.append([item.input_text for item in found])
+        first.enqueue(QueuedInput(f"after {text}", AgentRuntimeId("s")))
+    first.close()
+    assert seen == [["one"], ["one", "after one", "two"]]
