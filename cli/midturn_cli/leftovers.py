@@ -96,4 +96,4 @@ def _left_in(
         delivered = store.delivered(summary)
     except SessionError:
         return 0  # it runs after all, or cannot be read
-    return sum(item.uuid not in delivered for item in waiting)
+    return sum(item.uuid not in delivered and not item.expired for item in waiting)

@@ -266,8 +266,8 @@ OPTIONS: tuple[Option, ...] = (
         "words",
         (),
         Shape.WORDS,
-        "ls (as without it), rm N, mv N M, now N, next N, later N, clear.",
-        "[WHAT]",
+        "ls (or nothing), rm N, mv N M, now N, next N, later N, clear.",
+        "WHAT",
         commands=frozenset({Command.QUEUE}),
     ),
     Option(

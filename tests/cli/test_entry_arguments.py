@@ -178,7 +178,7 @@ def test_help_is_readable_in_60_columns(
     assert parse(line.split()) is None
     shown = capsys.readouterr().out
     assert max(len(row) for row in shown.splitlines()) <= 60
-    assert "..." not in shown
+    assert "..." not in shown.replace("[WHAT]...", "")  # of which there may be several
     assert "\x1b" not in shown
 
 
