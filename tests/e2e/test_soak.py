@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.live_midturn import LiveMidturn, live_midturn
+from tests.support.live_midturn import LiveMidturn, Start, live_midturn
 from tests.support.messages_script import Calls, Reply, Says
 from tests.support.messages_server import MessagesServer
 
@@ -15,6 +17,20 @@ TOKENS = 200
 WARM_UP = 20
 TURNS = 300
 MOST_GROWTH_MB = 20.0
+COUNTS_TASKS = """
+import asyncio, signal, sys
+from midturn_cli.main import main
+
+pipe = sys.argv.pop(1)
+
+def tell(*_):
+    with open(pipe, "w") as writer:
+        writer.write(str(len(asyncio.all_tasks())))
+
+signal.signal(signal.SIGUSR1, tell)
+sys.exit(main())
+"""
+"""The command, which writes into a pipe how many tasks it has when it is asked by a signal."""
 
 
 def answer(number: int) -> list[Reply]:
@@ -27,19 +43,24 @@ def answer(number: int) -> list[Reply]:
 
 
 @pytest.mark.slow
-def test_many_turns_leave_no_thread_no_descriptor_and_hardly_memory(tmp_path: Path) -> None:
+def test_many_turns_leave_no_task_no_thread_no_descriptor_and_hardly_memory(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("plum\n", encoding="utf-8")
     replies = [reply for number in range(WARM_UP + TURNS) for reply in answer(number)]
-    with MessagesServer(*replies) as server, live_midturn(server, tmp_path) as live:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    start = Start(command=(sys.executable, "-c", COUNTS_TASKS, str(pipe)))
+    with MessagesServer(*replies) as server, live_midturn(server, tmp_path, start) as live:
         for number in range(WARM_UP):
             take_turn(live, number)
-        before = held_by(live)
+        before, tasks = held_by(live), tasks_of(live, pipe)
         memory = live.memory_mb()
         for number in range(WARM_UP, WARM_UP + TURNS):
             take_turn(live, number)
-        after = held_by(live)
+        after, more_tasks = held_by(live), tasks_of(live, pipe) - tasks
         growth = live.memory_mb() - memory
     assert after == before
+    # What the last turn started may not be over yet.
+    assert more_tasks < TURNS / 10
     assert growth < MOST_GROWTH_MB
 
 
@@ -47,6 +68,11 @@ def take_turn(live: LiveMidturn, number: int) -> None:
     live.send(f"turn {number}\r")
     live.see(rf"Turn {number} is over\.")
     live.see_idle()
+
+
+def tasks_of(live: LiveMidturn, pipe: Path) -> int:
+    live.signal(signal.SIGUSR1)
+    return int(pipe.read_text(encoding="ascii"))
 
 
 def held_by(live: LiveMidturn) -> dict[str, int]:
