@@ -213,15 +213,16 @@ sys.exit(main.main())
 
 BROKEN_SCREEN = """
 import sys
-from midturn_cli.terminal.writer import Writer
+from midturn_cli.terminal.event_inbox import EventInbox
 from midturn_cli import main
 
-def turn(self, presenter):
-    if any("BREAK" in repr(event) for event in self._events):
+def take(self):
+    event = before(self)
+    if "BREAK" in repr(event):
         raise ValueError("planted failure")
-    return before(self, presenter)
+    return event
 
-before, Writer._turn = Writer._turn, turn
+before, EventInbox.take = EventInbox.take, take
 sys.exit(main.main())
 """
 
