@@ -478,6 +478,18 @@ async def test_one_success_resets_the_stall_count() -> None:
     assert (await run(kit)).reason is TurnEndReason.DONE
 
 
+async def test_a_batch_that_was_cut_neither_counts_as_a_stall_nor_resets_the_count() -> None:
+    """D39."""
+    failing = calls(use("a", "Fail"))
+    kit = AgentKit(ScriptedModel(failing, failing, calls(use("a", "Wait")), failing, text("done")))
+    turn = asyncio.create_task(run(kit))
+    await kit.batches.running.wait()
+    kit.enter("not that", NOW)
+    await turn
+    reminded = [n for n in range(1, 5) if loop.STALL_NOTE in kit.user_texts(n)]
+    assert reminded == [4]
+
+
 async def test_an_empty_answer_is_shown_as_such_and_the_session_goes_on() -> None:
     empty: list[Step] = [
         BlockFinished(TextBlock("  ")),

@@ -11,6 +11,7 @@ from midturn_core.call_runner import PendingCall
 from midturn_core.dispatch.clock import BatchClock
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.events import CallPhase
+from midturn_core.interrupt import CancelReason
 from midturn_core.model.messages import JsonObject, ToolUseResult
 from midturn_core.tool import ToolContext, ToolResult
 from tests.core.dispatch.kit import (
@@ -200,6 +201,22 @@ async def test_only_safe_calls_are_tried_again_and_only_when_asked_for() -> None
     bench = Bench(safe("Grep", off), config=ToolConcurrencyConfig(True))
     await bench.run("Grep")
     assert (unsafe.runs, off.runs) == (1, 1)
+
+
+async def test_a_call_that_was_asked_to_stop_has_no_second_try() -> None:
+    """D26. It fails because it was asked, so a second try would fail the same way."""
+    entered: list[str] = []
+
+    async def until_asked(tool_input: JsonObject, context: ToolContext) -> ToolResult:
+        entered.append(context.tool_use_id)
+        bench.signals.batch.trip(CancelReason.USER_MESSAGE)
+        await context.signal.wait()
+        return ToolResult(error="cut off")
+
+    bench = Bench(safe("Grep", until_asked), config=ToolConcurrencyConfig(True, retry_failed=True))
+    batch = await bench.run("Grep")
+    assert (entered, outcomes(batch)) == (["call-0"], ["failed"])
+    assert not batch.results[0].retried
 
 
 async def test_a_retry_never_follows_the_limit() -> None:
