@@ -37,7 +37,7 @@ from midturn_cli.render.event_blocks import (
 from midturn_cli.render.open_batches import OpenBatches
 from midturn_cli.render.open_message import Activity, OpenMessage
 from midturn_cli.render.open_subagents import OpenSubagents
-from midturn_cli.render.words import delivered, origin_words, receipt
+from midturn_cli.render.words import delivered, origin_words, queue_words, receipt
 from midturn_cli.ui_events import (
     AnswerReplayed,
     ClipboardText,
@@ -134,6 +134,8 @@ class UiState:
     def __init__(self, *, expand_tabs: bool = True) -> None:
         self.status: StatusInfo | None = None
         self.queue: tuple[QueuedInput, ...] = ()
+        self.queue_words = ""
+        """How many wait in each tier."""
         self.queue_settings = QueueConfig()
         self.unstored: frozenset[str] = frozenset()
         """The uuids of what the store does not have."""
@@ -328,6 +330,7 @@ class UiState:
                 self.queue = tuple(item for item in event.items if _is_main(item.context_id))
                 self.queue_settings = event.settings
                 self.unstored, self.store_fails = event.unstored, event.store_fails
+                self.queue_words = queue_words(self.queue)
                 self.barred = behind_command(self.queue)
                 # A line typed when idle passes through the queue too, but it did not wait there.
                 self._waited |= {item.uuid for item in self.queue if self.busy or item.held}

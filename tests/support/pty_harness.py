@@ -228,6 +228,17 @@ class PtySession:
         clear: str = "\x15",
     ) -> Latency:
         """Type ``count`` rare letters one by one; time each until it is painted."""
+        return Latency.of(self.echo_samples(count, interval, timeout, clear_every, clear))
+
+    def echo_samples(
+        self,
+        count: int = 60,
+        interval: float = 0.05,
+        timeout: float = 3.0,
+        clear_every: int = 20,
+        clear: str = "\x15",
+    ) -> list[float | None]:
+        """What ``echo`` measures, in seconds; None for a letter that never came."""
         samples: list[float | None] = []
         for i in range(count):
             letter = ECHO_ALPHABET[i % len(ECHO_ALPHABET)]
@@ -240,7 +251,7 @@ class PtySession:
                 self.send(clear)
             time.sleep(interval)
         self.send(clear)
-        return Latency.of(samples)
+        return samples
 
     def traffic(self, start: int = 0, end: int | None = None) -> Traffic:
         data = bytes(self.log.data[start:end])

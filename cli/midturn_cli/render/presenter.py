@@ -208,7 +208,7 @@ class ScreenPresenter:
         running = sum(
             call.phase is CallPhase.RUNNING and call.result is None for call in self._state.calls
         )
-        parts = status_parts(self._state.status, self._look.theme, running, self._state.queue)
+        parts = status_parts(self._state.status, self._look.theme, running, self._state.queue_words)
         return [status_row(parts, width)]
 
     def _joined(self, rows: Iterable[Text], width: int) -> str:

@@ -11,7 +11,6 @@ from midturn_cli.render.clean import one_line
 from midturn_cli.render.theme import Theme
 from midturn_cli.render.words import tokens
 from midturn_cli.ui_events import StatusInfo
-from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 
 SEPARATOR = " · "
 
@@ -26,9 +25,9 @@ def status_parts(
     status: StatusInfo,
     theme: Theme,
     running: int = 0,
-    queue: Sequence[QueuedInput] = (),
+    queue: str = "",
 ) -> list[StatusPart]:
-    """The parts in reading order; DEMO is always the first."""
+    """The parts in reading order; DEMO is always the first. ``queue`` says what waits."""
     mode_style = theme.warning if status.mode == "yolo" else ""
     parts = [
         StatusPart(9, Text("DEMO", theme.demo) if status.demo else Text()),
@@ -39,7 +38,7 @@ def status_parts(
         ),
         StatusPart(1, Text(_slot_words(status), theme.dim)),
         StatusPart(5, Text(f"{running} running" if running else "")),
-        StatusPart(7, Text(_queue_words(queue))),
+        StatusPart(7, Text(queue)),
         StatusPart(3, Text(_context_words(status), theme.dim)),
         StatusPart(2, Text(_cost_words(status), theme.dim)),
     ]
@@ -73,17 +72,6 @@ def _slot_words(status: StatusInfo) -> str:
     if not status.parallel or len(status.slots_by_agent) < 2:
         return ""
     return ", ".join(f"{one_line(name)} {count}" for name, count in status.slots_by_agent)
-
-
-def _queue_words(queue: Sequence[QueuedInput]) -> str:
-    held = sum(item.held for item in queue)
-    counts = [
-        (tier.name, sum(item.priority is tier and not item.held for item in queue))
-        for tier in QueuedInputPriority
-    ]
-    words = [f"{count} {name}" for name, count in counts if count]
-    words += [f"{held} held"] if held else []
-    return f"queue {' '.join(words)}" if words else ""
 
 
 def _context_words(status: StatusInfo) -> str:

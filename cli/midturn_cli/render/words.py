@@ -277,3 +277,15 @@ def origin_words(item: QueuedInput) -> str:
     if item.metadata.get(ORIGIN_KEY) == REMINDER:
         return f"reminder set {item.enqueued_at.astimezone():%d %b %H:%M}"
     return one_line(sender_note(item))
+
+
+def queue_words(queue: Sequence[QueuedInput]) -> str:
+    """How many wait in each tier. It looks at all of them: too much for every frame."""
+    held = sum(item.held for item in queue)
+    counts = [
+        (tier.name, sum(item.priority is tier and not item.held for item in queue))
+        for tier in QueuedInputPriority
+    ]
+    words = [f"{count} {name}" for name, count in counts if count]
+    words += [f"{held} held"] if held else []
+    return f"queue {' '.join(words)}" if words else ""

@@ -182,12 +182,16 @@ class InMemoryMessageQueueRepository:
     def _matching(
         self, predicate: Predicate, max_priority: QueuedInputPriority = QueuedInputPriority.LATER
     ) -> Iterator[_Entry]:
+        takes_all = False
+        if isinstance(predicate, QueueFilter):
+            max_priority = min(max_priority, predicate.max_priority)
+            takes_all = predicate.takes_all
         for priority in QueuedInputPriority:
             if priority <= max_priority:
                 yield from (
                     entry
                     for entry in self._entries(priority, predicate)
-                    if not entry.claimed and predicate(entry.item)
+                    if not entry.claimed and (takes_all or predicate(entry.item))
                 )
 
     def _entries(self, priority: QueuedInputPriority, predicate: Predicate) -> Iterator[_Entry]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import IntEnum
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from midturn_core.ids import AgentRuntimeId
 
@@ -72,6 +72,10 @@ class QueuedInput:
         if not self.input_text.strip():
             raise ValueError("a queued input needs text")
         object.__setattr__(self, "metadata", _frozen(self.metadata))
+
+    @staticmethod
+    def builder() -> QueuedInputBuilder:
+        return QueuedInputBuilder()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, QueuedInput) and other.uuid == self.uuid
@@ -152,6 +156,51 @@ class QueuedInput:
         return self.metadata.get(KIND_KEY, "prompt") == "prompt"
 
 
+class QueuedInputBuilder:
+    """Builds a ``QueuedInput`` step by step; what is not set has the default of its field (S2.7)."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, Any] = {}
+        self._metadata: dict[str, str] = {}
+
+    def input_text(self, text: str) -> QueuedInputBuilder:
+        return self._set("input_text", text)
+
+    def context_id(self, context_id: AgentRuntimeId) -> QueuedInputBuilder:
+        return self._set("context_id", context_id)
+
+    def priority(self, priority: QueuedInputPriority) -> QueuedInputBuilder:
+        return self._set("priority", priority)
+
+    def uuid(self, uuid: str) -> QueuedInputBuilder:
+        return self._set("uuid", uuid)
+
+    def source_agent_id(self, agent_id: str | None) -> QueuedInputBuilder:
+        return self._set("source_agent_id", agent_id)
+
+    def enqueued_at(self, instant: datetime) -> QueuedInputBuilder:
+        return self._set("enqueued_at", instant)
+
+    def metadata(self, key: str, value: str) -> QueuedInputBuilder:
+        """Add one tag."""
+        self._metadata[key] = value
+        return self
+
+    def build(self) -> QueuedInput:
+        """
+        Raises:
+            ValueError: the text or the context is missing, or the text is empty.
+        """
+        missing = [name for name in ("input_text", "context_id") if name not in self._fields]
+        if missing:
+            raise ValueError(f"a queued input needs {' and '.join(missing)}")
+        return QueuedInput(**self._fields, metadata=self._metadata)
+
+    def _set(self, name: str, value: object) -> QueuedInputBuilder:
+        self._fields[name] = value
+        return self
+
+
 def _without(item: QueuedInput, *keys: str) -> dict[str, str]:
     return {key: value for key, value in item.metadata.items() if key not in keys}
 
@@ -185,6 +234,17 @@ class QueueFilter:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", _frozen(self.metadata))
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it selects everything of its context and tiers."""
+        return not (
+            self.exclude_held
+            or self.prompts_only
+            or self.metadata
+            or self.source_agent_id is not None
+            or self.uuids is not None
+        )
 
     def __call__(self, item: QueuedInput) -> bool:
         return (
