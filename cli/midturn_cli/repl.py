@@ -99,8 +99,9 @@ def needs_plain(launch: Launch) -> bool:
 
 
 async def _interactive(launch: Launch, tty: TtyState | None, stash: str) -> _Ending:
-    from midturn_cli.terminal.app import TerminalFrontEnd, TerminalOptions
+    from midturn_cli.terminal.app import TerminalFrontEnd
     from midturn_cli.terminal.notifier import NotifyOptions
+    from midturn_cli.terminal.options import TerminalOptions
     from midturn_cli.terminal.terminal_io import open_terminal
 
     repl = _Repl(launch)

@@ -18,9 +18,10 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.output.color_depth import ColorDepth
 
-from midturn_cli.terminal.app import TerminalFrontEnd, TerminalOptions
+from midturn_cli.terminal.app import TerminalFrontEnd
 from midturn_cli.terminal.frame_output import FrameOutput
 from midturn_cli.terminal.notifier import NotifyOptions
+from midturn_cli.terminal.options import TerminalOptions
 from midturn_cli.terminal.resize import Rewrap
 from midturn_cli.terminal.terminal_io import TerminalIO
 from midturn_core.config import KeysConfig, QueueConfig

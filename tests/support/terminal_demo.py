@@ -19,10 +19,8 @@ from midturn_cli.terminal.prepaint import prepaint
 
 TTY = prepaint()
 
-from midturn_cli.terminal.app import (  # noqa: E402  # after the prompt is on screen
-    TerminalFrontEnd,
-    TerminalOptions,
-)
+from midturn_cli.terminal.app import TerminalFrontEnd  # noqa: E402  # after the prompt is on screen
+from midturn_cli.terminal.options import TerminalOptions  # noqa: E402
 from midturn_cli.terminal.terminal_io import open_terminal  # noqa: E402
 from midturn_cli.ui_events import CommandOutput  # noqa: E402
 from midturn_core.config import KeysConfig, QueueConfig  # noqa: E402
