@@ -209,7 +209,8 @@ class Agent:
             # Also when the last word came in the same moment: a dying turn drains nothing (D36).
             return self._interrupted()
         if reply.cut is Cut.NOW:
-            return await self._deliver_after_cut(turn)
+            point = DeliveryPoint.STREAM_CUT if message else DeliveryPoint.BEFORE_ANSWER
+            return await self._deliver_after_cut(turn, point)
         if reply.stop_reason is StopReason.REFUSAL:
             return TurnEndReason.REFUSED
         if message is None:
@@ -290,12 +291,12 @@ class Agent:
             turn.usage += self._delegated
             self._delegated = Usage()
 
-    async def _deliver_after_cut(self, turn: _Turn) -> TurnEndReason | None:
+    async def _deliver_after_cut(self, turn: _Turn, point: DeliveryPoint) -> TurnEndReason | None:
         ended = self._limit_reached(turn)
         items = [] if ended else await self._parts.delivery.at_step_boundary()
         self._say(items)
         self._ensure_users_word("The user stopped your message here; go on.")
-        self._delivered(turn, items, DeliveryPoint.STREAM_CUT)
+        self._delivered(turn, items, point)
         return ended
 
     async def _would_stop(self, turn: _Turn, stop_reason: StopReason) -> TurnEndReason | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -231,11 +231,11 @@ def _set(document: TOMLDocument, section: str, key: str, value: object) -> None:
     if section not in document:
         document[section] = tomlkit.table()
     table = cast("MutableMapping[str, object]", document[section])
-    array = table.get(key)
-    if isinstance(array, Array) and isinstance(value, list):
+    before = table.get(key)
+    if isinstance(before, Array) and isinstance(value, list):
         # Only what is new, so that the comments and lines of the others stay.
-        for added in cast("list[object]", value)[len(array) :]:
-            array.append(added)
+        array = cast("MutableSequence[object]", before)
+        array.extend(cast("list[object]", value)[len(array) :])
     else:
         table[key] = tomlkit.item(value)
 

@@ -122,6 +122,7 @@ async def test_a_now_input_cuts_the_stream_and_keeps_what_was_said() -> None:
     messages = kit.model.requests[1].messages
     assert messages[1] == AssistantMessage((TextBlock("so far "),))
     assert kit.user_texts(1) == ["wait, use tabs"]
+    assert kit.of(InputsDelivered)[-1].point is DeliveryPoint.STREAM_CUT
     assert kit.of(MessageEnded)[0].cut
 
 
@@ -154,6 +155,7 @@ async def test_a_now_input_before_the_first_word_is_merged_with_the_prompt() -> 
     assert kit.model.requests[1].messages == (
         UserMessage((TextBlock("do it"), TextBlock("but slowly"))),
     )
+    assert kit.of(InputsDelivered)[-1].point is DeliveryPoint.BEFORE_ANSWER
 
 
 async def test_a_cut_message_drops_its_unfinished_call_and_answers_the_complete_one() -> None:

@@ -31,7 +31,7 @@ async def test_a_list_is_shown_to_the_model_and_to_the_screen(tmp_path: Path) ->
     tool.validate(THREE)
     result = await tool.run(THREE, make_tool_context(tmp_path))
     assert result.output == "The list is now:\n[x] look\n[>] fix\n[ ] test"
-    assert result.summary == tool.describe(THREE) == "1 of 3 done"
+    assert (tool.describe(THREE), result.summary) == ("3 steps", "1 of 3 done")
     assert result.detail == TodoDetail(
         (
             TodoItem("look", "completed"),

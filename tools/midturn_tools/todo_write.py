@@ -87,7 +87,9 @@ class TodoWriteTool:
 
     def describe(self, tool_input: JsonObject) -> str:
         items = _items(tool_input)
-        return f"{_done(items)} of {len(items)} done" if items else "clear the list"
+        if not items:
+            return "clear the list"
+        return "1 step" if len(items) == 1 else f"{len(items)} steps"
 
     def access(self, tool_input: JsonObject, context: ToolContext) -> Sequence[Access]:
         return ()

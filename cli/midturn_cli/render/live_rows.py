@@ -175,7 +175,7 @@ def ask_rows(view: AskView, look: Look, width: int, max_rows: int) -> list[Text]
     if max_rows <= len(keys):
         return keys[:max_rows]
     room = max_rows - 1 - len(keys)
-    reason = _reason_rows(view.ask, look.theme, width) if room >= 3 else []
+    reason = _reason_rows(view.ask, look, width)[: room // 3]
     body = _ask_body(view.ask, look, width, room - len(reason))
     return [title, *body, *reason, *keys]
 
@@ -190,8 +190,9 @@ def _ask_title(view: AskView, theme: Theme, width: int) -> Text:
     return Text.assemble(("? ", theme.ask), (title, theme.ask), (suffix, theme.dim))
 
 
-def _reason_rows(ask: Ask, theme: Theme, width: int) -> list[Text]:
-    return [Text(cut(f"why: {ask.reason}", width), theme.dim)] if ask.reason else []
+def _reason_rows(ask: Ask, look: Look, width: int) -> list[Text]:
+    why = Text(f"why: {ask.reason}", look.theme.dim)
+    return look.canvas.wrap(why, width) if ask.reason else []
 
 
 def _ask_body(ask: Ask, look: Look, width: int, room: int) -> list[Text]:

@@ -189,7 +189,9 @@ def call_result(result: ToolUseResult, receipt: str = "") -> CallResult:
     error = ""
     if result.is_error:
         first, _, rest = clean(result.content).strip().partition("\n")
-        error = first.strip() + (" …" if rest.strip() else "")
+        # What a command wrote is shown below its row: nothing is left out then.
+        more = rest.strip() and not isinstance(result.detail, OutputDetail)
+        error = first.strip() + (" …" if more else "")
     return CallResult(
         result.outcome,
         result.duration_ms,

@@ -30,6 +30,7 @@ from midturn_cli.render.blocks import (
     TurnEndBlock,
 )
 from midturn_cli.render.clean import one_line
+from midturn_cli.render.subagent_lines import SubagentLines
 from midturn_cli.render.words import (
     Waiting,
     panel_footer,
@@ -72,6 +73,7 @@ class PlainPresenter:
         self._mid_line = False
         self._held: list[str] = []
         self._queued: set[str] = set()
+        self._subagents = SubagentLines()
 
     @property
     def state(self) -> UiState:
@@ -84,6 +86,8 @@ class PlainPresenter:
         parts = [self._block(block) for block in blocks]
         if isinstance(event, QueueChanged):
             parts.append(self._lines(self._newly_queued()))
+        elif line := self._subagents.line(event, self._clock()):
+            parts.append(self._lines([line]))
         elif isinstance(event, AskRequested):
             # A question must be readable before it is answered: it may tear a line.
             parts.append(self._broken_line() + _text(_ask_lines(self._state.asks[-1])))

@@ -192,6 +192,8 @@ def delivered(point: DeliveryPoint, step: int) -> str:
             return f"after step {step}"
         case DeliveryPoint.STREAM_CUT:
             return "cut the answer"
+        case DeliveryPoint.BEFORE_ANSWER:
+            return "before the answer"
         case DeliveryPoint.TURN_END:
             return "the turn goes on"
         case DeliveryPoint.OWN_TURN:

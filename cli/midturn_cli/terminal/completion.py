@@ -82,10 +82,12 @@ class InputCompleter(Completer):
         commands: Callable[[], Sequence[CommandInfo]],
         files: FileIndex,
         is_pasted: Callable[[], bool],
+        on_gathered: Callable[[], None] = lambda: None,
     ) -> None:
         self._commands = commands
         self._files = files
         self._is_pasted = is_pasted
+        self._on_gathered = on_gathered
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
@@ -111,6 +113,7 @@ class InputCompleter(Completer):
         gathering = self._files.refresh()
         if gathering is not None and not self._files.entries:
             await asyncio.wrap_future(gathering)
+            self._on_gathered()
         matches = await asyncio.to_thread(best_matches, self._files.entries, path)
         for completion in _file_completions(matches, path):
             yield completion

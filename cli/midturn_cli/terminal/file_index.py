@@ -42,6 +42,11 @@ class FileIndex:
     def entries(self) -> tuple[FileEntry, ...]:
         return self._entries
 
+    @property
+    def begun(self) -> bool:
+        """The files are being gathered for the first time: nothing is known yet."""
+        return self._gathering is not None and not self._gathering.done() and not self._entries
+
     def refresh(self) -> Future[None] | None:
         """Gather anew unless what is known is fresh or on its way; the newest work, if any."""
         running = self._gathering is not None and not self._gathering.done()

@@ -32,6 +32,8 @@ from midturn_cli.terminal.region_rows import RegionTexts, RowsControl, row_fragm
 
 GLYPH = "› "
 MAX_INPUT_ROWS = 8
+_MEASURED_LINES = 200
+"""Further lines of a draft count as one row each: it is counted at every paint."""
 _SHORT_TAG_COLUMNS = 60
 """Narrower terminals show the tier without its meaning."""
 
@@ -92,6 +94,7 @@ class Region:
 def build_region(model: RegionModel) -> Region:
     """Put the windows together; the texts are looked up at each paint."""
     search = SearchToolbar()
+    search.control.input_processors = [HiddenLetters(), *(search.control.input_processors or ())]
     input_window = _input_window(model, search)
     reason_window = Window(
         BufferControl(
@@ -106,6 +109,7 @@ def build_region(model: RegionModel) -> Region:
         _parts_window(model),
         ConditionalContainer(_stash_window(model), Condition(lambda: _stash_rows(model) > 0)),
         ConditionalContainer(reason_window, Condition(model.reasoning)),
+        ConditionalContainer(_tall_draft_window(model), Condition(lambda: _is_tall(model))),
         input_window,
         ConditionalContainer(search, is_searching),
         ConditionalContainer(_menu_window(model), menu),
@@ -134,9 +138,26 @@ def _input_window(model: RegionModel, search: SearchToolbar) -> Window:
     )
 
     def height() -> Dimension:
-        return Dimension(min=1, max=_most_input_rows(model))
+        return Dimension(min=1, max=_most_input_rows(model) - _is_tall(model))
 
     return Window(control, height=height, dont_extend_height=True, wrap_lines=True)
+
+
+def _tall_draft_window(model: RegionModel) -> Window:
+    """Stands for the first row of a draft that does not fit, where its tag is."""
+
+    def fragments() -> StyleAndTextTuples:
+        rows, shown = _draft_rows(model), _most_input_rows(model) - 1
+        return [*_tag(model), ("class:stash", f"{rows} rows, {shown} of them shown")]
+
+    control = FormattedTextControl(fragments, show_cursor=False)
+    return Window(control, height=1, dont_extend_height=True)
+
+
+def _is_tall(model: RegionModel) -> bool:
+    """The draft has more rows than the input line may take."""
+    most = _most_input_rows(model)
+    return most > 1 and _draft_rows(model) > most
 
 
 def _stash_window(model: RegionModel) -> Window:
@@ -175,13 +196,16 @@ def _menu_rows(model: RegionModel) -> int:
 
 def input_rows(model: RegionModel) -> int:
     """About how many rows the input line takes."""
-    size = model.size()
-    columns = max(1, size.columns)
-    lines = model.draft.buffer.document.lines[: MAX_INPUT_ROWS + 1]
+    return min(_draft_rows(model), _most_input_rows(model))
+
+
+def _draft_rows(model: RegionModel) -> int:
+    columns = max(1, model.size().columns)
+    lines = model.draft.buffer.document.lines
     # Wide letters that meet the last column leave it empty, so this may be a row too few.
-    cells = [get_cwidth(shown_line(line)) for line in lines]
+    cells = [get_cwidth(shown_line(line)) for line in lines[:_MEASURED_LINES]]
     cells[0] += sum(get_cwidth(text) for _, text, *_ in _prefix(model))
-    return min(sum(1 + used // columns for used in cells), _most_input_rows(model))
+    return sum(1 + used // columns for used in cells) + len(lines[_MEASURED_LINES:])
 
 
 def _most_input_rows(model: RegionModel) -> int:
@@ -200,16 +224,21 @@ def parts_room(model: RegionModel) -> int:
 
 
 def _prefix(model: RegionModel) -> StyleAndTextTuples:
+    fragments = _tag(model)
+    if mode := model.vi_mode():
+        fragments.append(("class:vi", f"{mode} "))
+    glyph = GLYPH if model.draft_has_keys() else " " * len(GLYPH)
+    return [*fragments, ("class:glyph", glyph)]
+
+
+def _tag(model: RegionModel) -> StyleAndTextTuples:
     fragments: StyleAndTextTuples = []
     if model.busy():
         tier = model.draft.tier
         fragments.append((f"class:tier.{tier}", f"{tier.upper()} "))
         if model.size().columns >= _SHORT_TAG_COLUMNS:
             fragments.append(("class:tier.meaning", f"{model.draft.tier_words} "))
-    if mode := model.vi_mode():
-        fragments.append(("class:vi", f"{mode} "))
-    glyph = GLYPH if model.draft_has_keys() else " " * len(GLYPH)
-    return [*fragments, ("class:glyph", glyph)]
+    return fragments
 
 
 def _status(model: RegionModel) -> StyleAndTextTuples:

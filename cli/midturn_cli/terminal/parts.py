@@ -13,7 +13,7 @@ from prompt_toolkit.filters import Condition
 from midturn_cli.key_labels import key_label
 from midturn_cli.terminal.ask_panel import PanelContext, TerminalAskHandler
 from midturn_cli.terminal.attention import Attention, AttentionParts
-from midturn_cli.terminal.completion import InputCompleter, wants_completion
+from midturn_cli.terminal.completion import InputCompleter, file_token, wants_completion
 from midturn_cli.terminal.controls import ControlParts, Controls
 from midturn_cli.terminal.draft import Draft
 from midturn_cli.terminal.file_index import FileIndex
@@ -49,6 +49,7 @@ class TerminalParts:
         self._io = io
         self._options = options
         self._hint = Hint()
+        self._files = FileIndex(options.workspace)
         self._reason = Buffer(name="reason", multiline=False)
         self.painted = asyncio.Event()
         """The input line is on the screen."""
@@ -100,8 +101,12 @@ class TerminalParts:
         self._options.after_first_paint()
 
     def _input_buffer(self, session: SessionPort) -> Buffer:
-        files = FileIndex(self._options.workspace)
-        completer = InputCompleter(session.commands, files, lambda: self.draft.starts_pasted)
+        completer = InputCompleter(
+            session.commands,
+            self._files,
+            lambda: self.draft.starts_pasted,
+            lambda: self.app.invalidate(),
+        )
         return Buffer(
             name="input",
             multiline=True,
@@ -144,10 +149,15 @@ class TerminalParts:
             busy=lambda: session.busy,
             reasoning=lambda: self.ask.reasoning,
             draft_has_keys=lambda: not (self.ask.focused or self.ask.reasoning),
-            hint=lambda: self._hint.text,
+            hint=self._hint_text,
             vi_mode=lambda: vi_mode_word(self.app),
             stash_key=", ".join(map(key_label, self._options.key_map.stash[:1])),
         )
+
+    def _hint_text(self) -> str:
+        before = self.draft.buffer.document.text_before_cursor
+        waits = self._files.begun and file_token(before) is not None
+        return self._hint.text or ("Gathering the files of the folder…" if waits else "")
 
     def _application(self) -> FrameApplication:
         vi = self._options.keys == "vi"

@@ -163,7 +163,11 @@ class QueueReceipts:
                     self._end(item.uuid, ReceiptState.ABSORBED, step=step)
                 case DeliveryPoint.OWN_TURN:
                     self._end(item.uuid, ReceiptState.OWN_TURN)
-                case DeliveryPoint.STEP_BOUNDARY | DeliveryPoint.STREAM_CUT:
+                case (
+                    DeliveryPoint.STEP_BOUNDARY
+                    | DeliveryPoint.STREAM_CUT
+                    | DeliveryPoint.BEFORE_ANSWER
+                ):
                     cut = point is DeliveryPoint.STREAM_CUT
                     self._end(item.uuid, ReceiptState.DELIVERED, step=step, cut=cut)
 

@@ -15,25 +15,35 @@ from midturn_core.events import (
     InputsDelivered,
     Notice,
     NoticeLevel,
+    SubagentEvent,
     TextDelta,
     ThinkingDelta,
     TurnEndReason,
 )
-from midturn_core.model.messages import DiffDetail, Outcome
+from midturn_core.model.messages import DiffDetail, Outcome, OutputDetail
 from midturn_core.queue.types import QueuedInputPriority
 from tests.support.screen_events import (
     PARALLEL,
     SEQUENTIAL,
+    SUB,
     ask,
     batch_finished,
     batch_started,
     call_ready,
+    call_runs,
     call_started,
     message_ended,
     turn_ended,
     turn_started,
     typed,
 )
+
+
+class FakeClock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def plain(*events: UiEvent) -> str:
@@ -162,3 +172,35 @@ def test_plain_mode_and_the_reducer_need_no_rich(module: str) -> None:
 def test_the_screen_needs_no_rich_markdown_before_the_first_answer() -> None:
     loaded = loaded_after_importing("midturn_cli.render.presenter")
     assert not loaded & {"rich.markdown", "markdown_it"}
+
+
+def test_a_subagent_is_told_at_its_start_its_end_and_now_and_then_between() -> None:
+    clock = FakeClock()
+    presenter = PlainPresenter(clock=clock)
+    text = [
+        presenter.apply(event)
+        for event in (
+            batch_started(1, SEQUENTIAL),
+            call_started(0, 1, "Task", "explore: look"),
+            call_runs(0),
+        )
+    ]
+    for number in range(25):
+        clock.now += 1
+        inner = call_started(0, 1, "Read", f"{number}.txt")
+        text.append(presenter.apply(SubagentEvent(SUB, "use-0", inner)))
+    text.append(presenter.apply(call_ready(0, summary="2 steps")))
+    assert "".join(text).split("\n") == [
+        "[Task: explore: look] runs",
+        "[Task: explore: look] at Read: 9.txt",
+        "[Task: explore: look] at Read: 19.txt",
+        "[Task: explore: look] ✓ (45ms) · 2 steps",
+        "",
+    ]
+
+
+def test_the_output_of_a_failed_command_stands_below_its_error_without_a_mark() -> None:
+    detail = OutputDetail(("not found",), 1)
+    failed = call_ready(0, Outcome.FAILED, content="Exit code 3.\nnot found", detail=detail)
+    text = plain(batch_started(1, SEQUENTIAL), call_started(0, 1), failed)
+    assert text.endswith("    Exit code 3.\n    not found\n")

@@ -714,6 +714,12 @@ def test_always_is_offered_with_the_rule_that_it_stores_at_every_width(
     assert region.ask.split("\n")[-2:] == ["t, s, a allow Bash(git log:*)", keys]
 
 
+def test_why_it_is_asked_is_shown_whole_at_60_columns() -> None:
+    reason = "no rule allows this command; " + "a reason of many words " * 4
+    region = live(AskRequested(replace(ask(), reason=reason.strip())), width=60, rows=40)
+    assert f"why: {reason.strip()}" in " ".join(region.ask.split())
+
+
 def test_a_long_rule_is_shown_whole_at_60_columns() -> None:
     rule = f"Read(//{'x' * 180})"
     region = live(AskRequested(ask(rule=rule)), keyboard=AskKeyboard.ARMED, width=60)

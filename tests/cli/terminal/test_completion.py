@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import fragment_list_to_text
 from prompt_toolkit.utils import get_cwidth
 
+from midturn_cli.terminal import file_index
 from midturn_cli.terminal.completion import (
     MAX_MATCHES,
     best_matches,
@@ -199,3 +201,23 @@ def test_long_usages_leave_room_for_what_they_mean_in_a_narrow_window() -> None:
         assert get_cwidth(row) <= 40
         assert row.endswith("does it")
         assert "…" in row
+
+
+async def test_while_the_files_are_gathered_for_the_first_time_a_sign_stands_there(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    latch = threading.Event()
+
+    def gather(folder: Path) -> list[str]:
+        latch.wait(60)
+        return gather_files(folder)
+
+    monkeypatch.setattr(file_index, "gather_files", gather)
+    async with live_terminal(setup=TerminalSetup(workspace=workspace)) as terminal:
+        terminal.send("see @guid")
+        await terminal.shows("Gathering the files of the folder…")
+        terminal.send("e")
+        await terminal.draft_is("see @guide")
+        latch.set()
+        await terminal.shows("docs/guide.md")
+        await until(lambda: "Gathering" not in terminal.screen_text())

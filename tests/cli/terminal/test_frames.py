@@ -24,6 +24,7 @@ from midturn_core.events import (
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.model.messages import Usage
 from tests.support.fake_presenter import FakePresenter
+from tests.support.fake_session import FakeSession
 from tests.support.live_terminal import TerminalSetup, live_terminal, until, within_deadline
 
 CONTEXT = AgentRuntimeId("test")
@@ -245,3 +246,17 @@ def test_the_frame_budget_follows_the_time_that_rendering_takes() -> None:
     budget = FrameBudget()
     budget.record(10_000, computing=10 * COMPUTING_SECONDS, writing=0.0)
     assert budget.chars == 1000
+
+
+async def test_a_draft_that_is_too_high_keeps_its_tag_and_says_how_much_is_shown() -> None:
+    async with live_terminal(FakeSession(busy=True)) as terminal:
+        terminal.send("\n".join(f"row {number}" for number in range(7)))
+        await terminal.shows("row 6")
+        assert "of them shown" not in terminal.screen_text()
+        terminal.send("\n" + "\n".join(f"row {number}" for number in range(7, 12)))
+        await terminal.shows("row 11")
+        shown = terminal.screen_text()
+        assert "12 rows, 7 of them shown" in shown
+        (row,) = [row for row in shown.split("\n") if "of them shown" in row]
+        assert row.startswith("NEXT ")
+        assert "row 5" in shown and "row 4\n" not in shown
