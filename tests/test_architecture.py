@@ -43,3 +43,19 @@ def test_a_heavy_library_is_imported_in_one_module(library: str) -> None:
 def test_the_terminal_libraries_stay_in_their_folders(library: str) -> None:
     allowed = ("cli/midturn_cli/terminal/", "cli/midturn_cli/render/", "cli/midturn_cli/export/")
     assert [path for path in importers(library) if not path.startswith(allowed)] == []
+
+
+def test_whoever_types_or_delivers_knows_the_queue_only_by_its_facade() -> None:
+    """So that another repository changes none of them (S2.6, S2.34)."""
+    storage = {f"midturn_core.queue.{name}" for name in ("repository", "memory", "sqlite", "redis")}
+    places = ("core/midturn_core", "cli/midturn_cli/commands", "cli/midturn_cli/terminal")
+    files = [file for place in places for file in (ROOT / place).rglob("*.py")]
+    users = [file for file in files if file.parent.name != "queue"]
+    assert len(users) > 100
+    for file in users:
+        modules = {
+            node.module
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+            if isinstance(node, ast.ImportFrom)
+        }
+        assert not modules & storage, file
