@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.queue.events import QueueEvent
+from midturn_core.queue.events import MessageQueueListener, QueueEvent
 from midturn_core.queue.listeners import LoggingMessageQueueListener, LoopMessageQueueListener
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
@@ -120,17 +120,34 @@ async def test_the_metrics_line_correlates_the_queue_with_the_turn(
     assert metrics.get_drained_during_executions() == 3
 
 
+class CountingManager(MessageQueueManager):
+    """Knows how many listen."""
+
+    listening = 0
+
+    def add_listener(self, listener: MessageQueueListener) -> None:
+        super().add_listener(listener)
+        self.listening += 1
+
+    def remove_listener(self, listener: MessageQueueListener) -> None:
+        super().remove_listener(listener)
+        self.listening -= 1
+
+
 async def test_a_turn_that_raises_is_counted_and_leaves_no_listener(
-    manager: MessageQueueManager, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
+    manager = CountingManager(InMemoryMessageQueueRepository())
     metrics = QueueMetricsInterceptor(manager)
 
     async def turn() -> None:
+        assert manager.listening == 1
         raise RuntimeError("model down")
 
     with pytest.raises(RuntimeError, match="model down"):
         await metrics.intercept(MAIN, turn)
+    assert manager.listening == 0
     manager.enqueue(QueuedInput("after", MAIN))
     assert metrics.get_executions_observed() == 1
     assert metrics.get_enqueued_during_executions() == 0

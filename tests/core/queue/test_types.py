@@ -8,7 +8,13 @@ from datetime import UTC, datetime
 import pytest
 
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.queue.types import QueuedInput, QueuedInputPriority
+from midturn_core.queue.types import (
+    HELD_KEY,
+    KIND_KEY,
+    QueuedInput,
+    QueuedInputPriority,
+    QueueFilter,
+)
 
 MAIN = AgentRuntimeId("s1", "main")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -88,3 +94,30 @@ def test_a_builder_keeps_the_defaults_and_its_inputs_apart() -> None:
 def test_a_builder_says_what_is_missing() -> None:
     with pytest.raises(ValueError, match="input_text and context_id"):
         QueuedInput.builder().build()
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        QueueFilter(AgentRuntimeId("s1", "sub-1")),
+        QueueFilter(MAIN, QueuedInputPriority.NOW),
+        QueueFilter(MAIN, source_agent_id="sub-2"),
+        QueueFilter(MAIN, metadata={"origin": "repl"}),
+        QueueFilter(MAIN),
+        QueueFilter(MAIN, exclude_held=False, prompts_only=True),
+        QueueFilter(MAIN, exclude_held=False, uuids=frozenset({"u2"})),
+    ],
+)
+def test_a_filter_is_a_predicate_and_each_of_its_parts_can_exclude(selection: QueueFilter) -> None:
+    tags = {"origin": "outside", HELD_KEY: "1", KIND_KEY: "command"}
+    item = QueuedInput("a", MAIN, uuid="u1", source_agent_id="sub-1", metadata=tags)
+    assert not selection(item)
+    fits = QueueFilter(
+        MAIN,
+        QueuedInputPriority.NEXT,
+        "sub-1",
+        {"origin": "outside"},
+        exclude_held=False,
+        uuids=frozenset({"u1"}),
+    )
+    assert fits(item)
