@@ -181,6 +181,11 @@ class InteractiveSession:
     def release_held(self) -> bool:
         return self.controller.release_held()
 
+    async def queue_opened(self) -> None:
+        """Until what an earlier run left in the queue is here."""
+        if self._opening is not None:
+            await asyncio.shield(self._opening)
+
     async def wait_idle(self) -> None:
         """Until no turn, command or ``!`` line runs any more."""
         await self.controller.wait_idle()
