@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from midturn_cli.engine import FrontEnd
+from midturn_cli.goodbye import what_is_kept
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.render.plain import PlainPresenter, ask_keys
 from midturn_cli.session import InteractiveSession
@@ -114,8 +115,9 @@ class _Plain:
         undelivered = await session.close()
         for text in undelivered:
             _write(f"not sent: {text}\n")
-        if undelivered and session.engine.session_queue.kept:
-            _write("What was not sent is kept, and offered when you go on with the session.\n")
+        if undelivered:
+            for line in what_is_kept(len(undelivered), session.lost):
+                _write(f"{line}\n")
         if self._interactive and self.next is None and not session.engine.session.log.empty:
             command = "midturn demo" if self._launch.demo else "midturn"
             _write(f"Go on with this session: {command} -r {session.engine.session.id}\n")

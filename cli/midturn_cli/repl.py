@@ -37,8 +37,8 @@ class _Ending:
 
     code: int
     undelivered: tuple[str, ...] = ()
-    kept: bool = False
-    """Whether the store has them, so that the session offers them again."""
+    lost: tuple[str, ...] = ()
+    """Those of them that no store has; the session offers the others again."""
     stash: str = ""
     """The draft that was put aside."""
     session_id: str = ""
@@ -148,6 +148,7 @@ class _Repl:
         self._loading: asyncio.Task[None] | None = None
         self._early: list[_EarlyLine] = []
         self._undelivered: tuple[str, ...] = ()
+        self._lost: tuple[str, ...] = ()
         self._failure: Exception | None = None
         self._next: Launch | None = None
 
@@ -234,6 +235,7 @@ class _Repl:
         early = [line.text for line in self._early]
         waiting = await self._session.close() if self._session is not None else []
         self._undelivered = (*early, *waiting)
+        self._lost = (*early, *(self._session.lost if self._session is not None else ()))
 
     def ending(self, code: int, failure: BaseException | None) -> _Ending:
         """How it ended, once it is closed; ``failure`` is that of the screen."""
@@ -242,7 +244,7 @@ class _Repl:
         return _Ending(
             code,
             self._undelivered,
-            session is not None and session.engine.session_queue.kept,
+            self._lost,
             self.front.stash if self.front is not None else "",
             session.engine.session.id if session is not None and written else "",
             self._launch.demo,
@@ -262,14 +264,14 @@ def _presenter(launch: Launch) -> Presenter:
 
 
 def _say_goodbye(ending: _Ending) -> None:
+    from midturn_cli.goodbye import what_is_kept
     from midturn_cli.render.clean import clean, one_line
 
     lines: list[str] = []
     if ending.undelivered:
         lines.append(f"{len(ending.undelivered)} queued input(s) were not sent:")
         lines += [f"  {one_line(text)}" for text in ending.undelivered]
-        if ending.kept and ending.session_id:
-            lines.append("They are kept, and offered when you go on with the session.")
+        lines += what_is_kept(len(ending.undelivered), ending.lost)
     if ending.stash and ending.reopen is None:
         # Whole and on lines of its own: it is nowhere else, and has to be taken from here.
         lines += ["The stashed draft was not sent:", clean(ending.stash)]

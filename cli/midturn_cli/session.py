@@ -116,6 +116,7 @@ class InteractiveSession:
             ),
         )
         self._opening: asyncio.Task[None] | None = None
+        self._lost: tuple[str, ...] = ()
         self._lines.controller = self.controller
         self._queue_screen = _QueueScreen(self.engine)
         self.engine.queue.add_listener(self._queue_screen)
@@ -203,8 +204,16 @@ class InteractiveSession:
             self.engine.session.keep()
         await self._presence.close()
         await self.engine.session_queue.close()
+        self._lost = tuple(
+            item.input_text for item in self.engine.session_queue.lost_at_end(waiting)
+        )
         await self.engine.close()
         return [item.input_text for item in waiting]
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Of what was never delivered: the texts that no store has. Known once it is closed."""
+        return self._lost
 
     def _undelivered(self) -> list[QueuedInput]:
         """What waits, and what expired without having been restored."""

@@ -141,10 +141,10 @@ class SessionQueue:
         """Whether the store cannot be used now."""
         return self._mirror is not None and self._mirror.trouble is not None
 
-    @property
-    def kept(self) -> bool:
-        """Whether what waits now is still there after the program has ended."""
-        return self._mirror is not None and not self.unstored
+    def lost_at_end(self, items: Iterable[QueuedInput]) -> list[QueuedInput]:
+        """Those that are nowhere once the program has ended."""
+        unstored = self.unstored
+        return [item for item in items if self._mirror is None or item.uuid in unstored]
 
     async def close(self) -> None:
         if self._looking is not None:

@@ -6,6 +6,7 @@ MidturnError
 ├── QueueError
 │   ├── QueueFullError       the cap of a context is reached; the text stays with the user (D11)
 │   └── QueueStoreError      the store of the queue cannot be used
+│       └── QueueStoreGoneError  it was taken away while it was open; opening it anew may help
 ├── PictureError             a file cannot be sent as a picture
 │   └── NotAPictureError     it is none
 ├── ConversationError        a history that the Messages API would refuse
@@ -72,6 +73,10 @@ class QueueStoreError(QueueError):
         self.problem = problem
         self.where = where
         self.way_out = way_out
+
+
+class QueueStoreGoneError(QueueStoreError):
+    """The store was removed or replaced while it was open: what is open leads nowhere."""
 
 
 class PictureError(MidturnError):

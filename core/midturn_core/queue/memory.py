@@ -133,6 +133,9 @@ class InMemoryMessageQueueRepository:
         with self._lock:
             return self._waiting.total() if context_id is None else self._waiting[context_id]
 
+    def generation(self) -> str:
+        return ""
+
     def contexts(self) -> list[AgentRuntimeId]:
         with self._lock:
             return [

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from midturn_core.errors import QueueStoreError
+from midturn_core.errors import QueueStoreError, QueueStoreGoneError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.events import QueueChangeReason, QueueChangeType, QueueEvent
 from midturn_core.queue.manager import MessageQueueManager
@@ -93,6 +93,10 @@ class RepositoryMirror:
         self._worker = StoreWorker(self._on_trouble, pauses)
         self._fall_backs: list[Callable[[], None]] = []
         self._importing = False
+        self._generation = ""
+        """Of the store, when it was last looked at."""
+        self._delivered: set[str] = set()
+        """What the log holds: a store that has lost the word of it may show it once more."""
         self._looking = False
         """A look at the store is in the line of jobs."""
         self._on_the_way = 0
@@ -124,13 +128,14 @@ class RepositoryMirror:
         order; an empty list also when the store does not answer in time.
         """
         with self._manager.atomic():
+            self._delivered.update(delivered)
             self._manager.add_listener(self)
             early = self._manager.snapshot(self._context_id)
             self._known.update(item.uuid for item in early)
             self._unstored.update((item.uuid, item) for item in early)
         nothing: list[QueuedInput] = []
         leftovers = await self._ask(lambda: self._load(delivered, early), nothing)
-        self._worker.submit(self._subscribe)
+        self._submit(self._subscribe)
         return leftovers
 
     def on_event(self, event: QueueEvent) -> None:
@@ -180,8 +185,9 @@ class RepositoryMirror:
         """These inputs are in the session's log, or were carried out: forget them for good."""
         with self._manager.atomic():
             shared = [uuid for uuid in uuids if uuid in self._known]
+            self._delivered.update(shared)
         if shared:
-            self._worker.submit(partial(self._confirm, shared))
+            self._submit(partial(self._confirm, shared))
 
     def sync(self) -> None:
         """Look at the store soon; for whoever hears that something changed there.
@@ -192,7 +198,7 @@ class RepositoryMirror:
             if self._looking:
                 return
             self._looking = True
-        self._worker.submit(self._import)
+        self._submit(self._import)
 
     async def close(self, seconds: float = CLOSE_SECONDS) -> bool:
         """Let the store take what is on its way and let go of it; False when it did not."""
@@ -213,12 +219,31 @@ class RepositoryMirror:
             self._opened = self._open_store()
         return self._opened
 
+    def _submit(self, job: Callable[[], None]) -> None:
+        self._worker.submit(partial(self._run, job))
+
+    def _run(self, job: Callable[[], None]) -> None:
+        try:
+            job()
+        except QueueStoreGoneError:
+            self._let_go()
+            raise  # it is tried again, on a store that is opened anew
+
+    def _let_go(self) -> None:
+        opened, self._opened = self._opened, None
+        self._unsubscribe()
+        if opened is not None:
+            with contextlib.suppress(QueueStoreError):
+                opened.close()
+        self._submit(self._subscribe)
+        self.sync()
+
     async def _ask(self, find: Callable[[], T], otherwise: T) -> T:
         """What the worker finds; ``otherwise`` when the store fails or is too slow."""
         answer: Future[T] = Future()
         fall_back = partial(_settle, answer, otherwise)
         self._fall_backs.append(fall_back)
-        self._worker.submit(lambda: _settle(answer, find()))
+        self._submit(lambda: _settle(answer, find()))
         if self._worker.trouble is not None:
             fall_back()
         try:
@@ -262,7 +287,7 @@ class RepositoryMirror:
                 self._on_the_way -= 1
 
         self._on_the_way += 1
-        self._worker.submit(job)
+        self._submit(job)
 
     def _subscribe(self) -> None:
         self._unsubscribe = self._store.subscribe(_Arrivals(self))
@@ -275,7 +300,9 @@ class RepositoryMirror:
 
     def _claim(self, uuids: frozenset[str]) -> frozenset[str]:
         selection = QueueFilter(self._context_id, exclude_held=False, uuids=uuids)
-        return frozenset(item.uuid for item in self._store.claim(selection))
+        claimed = frozenset(item.uuid for item in self._store.claim(selection))
+        # A store that was started anew may have lost what nobody else has taken.
+        return claimed if self._store.generation() == self._generation else uuids
 
     def _confirm(self, uuids: Sequence[str]) -> None:
         self._store.confirm(uuids)
@@ -290,6 +317,7 @@ class RepositoryMirror:
 
     def _load(self, delivered: frozenset[str], early: Sequence[QueuedInput]) -> list[QueuedInput]:
         self._store.recover(self._context_id)
+        self._generation = self._store.generation()
         found = self._stored()
         self._store.confirm([item.uuid for item in found if item.uuid in delivered])
         found = [item for item in found if item.uuid not in delivered]
@@ -377,11 +405,36 @@ class RepositoryMirror:
         with self._manager.atomic():
             self._looking = False  # what changes from now on needs another look
         try:
-            return self._stored()
+            self._put_back_lost()
+            found = self._stored()
+            if self._store.generation() != self._generation:
+                return self._look()
+            again = [item.uuid for item in found if item.uuid in self._delivered]
+            if again:
+                self._store.confirm(again)
+            return [item for item in found if item.uuid not in self._delivered]
         except QueueStoreError:
             with self._manager.atomic():
                 self._looking = True  # the job is tried again
             raise
+
+    def _put_back_lost(self) -> None:
+        """Store again what waits here, in the order it has here, when the store may have lost it."""
+        if (generation := self._store.generation()) == self._generation:
+            return
+        found = {item.uuid for item in self._stored()}
+        with self._manager.atomic():
+            here = [
+                item
+                for item in self._manager.snapshot(self._context_id)
+                if item.uuid in self._known
+            ]
+        lost = [item for item in here if item.uuid not in found]
+        for item in lost:
+            self._enqueue(item)
+        for item in here if lost else ():
+            self._store.move(item.uuid, None)
+        self._generation = generation
 
     def _stored(self) -> list[QueuedInput]:
         everything = QueueFilter(self._context_id, exclude_held=False)

@@ -179,6 +179,9 @@ class RedisMessageQueueRepository:
         contexts = self._store.contexts() if context_id is None else [context_key(context_id)]
         return sum(self._store.size(context) for context in contexts)
 
+    def generation(self) -> str:
+        return self._store.generation()
+
     def contexts(self) -> list[AgentRuntimeId]:
         self._settle()
         return [context_from_key(context) for context in self._store.contexts()]

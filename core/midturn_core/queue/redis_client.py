@@ -117,6 +117,21 @@ class RedisClient:
         """
         return self._twice(lambda: self._client.execute_command(*words))
 
+    def run_id(self) -> str:
+        """Another one after each start of the server; empty where the user may not ask for it.
+
+        Raises:
+            QueueStoreError: the server cannot be reached.
+        """
+        try:
+            told = self.command("INFO", "server")
+        except QueueStoreError as error:
+            if isinstance(error.__cause__, NoPermissionError):
+                return ""
+            raise
+        known = told if isinstance(told, dict) else {}
+        return str(cast("dict[str, object]", known).get("run_id", ""))
+
     def listen(self, channel: str, receive: Callable[[bytes], None]) -> Callable[[], None]:
         """Pass on what is published, on a thread of its own; returns what ends it.
 

@@ -111,6 +111,9 @@ class RedisContexts:
         where = self._client.command("HGET", self._key("where"), encoded(uuid))
         return None if where is None else cast(bytes, where).decode().partition(" ")[0]
 
+    def generation(self) -> str:
+        return self._client.run_id()
+
     def contexts(self) -> list[str]:
         """All that may hold something."""
         self._drop_unused()

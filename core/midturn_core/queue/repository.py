@@ -120,6 +120,12 @@ class MessageQueueRepository(Protocol):
         """How many wait, altogether or in one context."""
         ...
 
+    def generation(self) -> str:
+        """Changes when the store may have lost what it had confirmed, because its server was
+        started anew or its file replaced. Empty when nobody can tell.
+        """
+        ...
+
     def contexts(self) -> list[AgentRuntimeId]:
         """Every context that holds something, waiting or claimed, in no order; it may name one
         that has just become empty.

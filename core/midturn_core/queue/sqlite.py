@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from midturn_core.errors import QueueStoreError
+from midturn_core.errors import QueueStoreError, QueueStoreGoneError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.claim_owner import ClaimOwner, OwnerState
 from midturn_core.queue.events import MessageQueueListener
@@ -65,6 +65,7 @@ class SqliteMessageQueueRepository:
         self._path = path
         self._owner = owner
         self._process = os.getpid()
+        self._inode = os.stat(path).st_ino
         self._lock = threading.Lock()
         self._watches: list[ArrivalWatch] = []
         self._closed = False
@@ -206,6 +207,10 @@ class SqliteMessageQueueRepository:
             row = found.fetchone()
             return 0 if row is None or row[0] is None else int(row[0])
 
+    def generation(self) -> str:
+        # What is open stays what it is; whoever opens the path anew may find another file.
+        return self._owner.token
+
     def contexts(self) -> list[AgentRuntimeId]:
         with self._look():
             found = self._connection.execute("SELECT DISTINCT context FROM inputs").fetchall()
@@ -244,7 +249,19 @@ class SqliteMessageQueueRepository:
                     where=str(self._path),
                     way_out="open it again in this process",
                 )
+            self._check_still_there()
             yield
+
+    def _check_still_there(self) -> None:
+        """What is written to a file that was removed is written for nobody."""
+        try:
+            same = os.stat(self._path).st_ino == self._inode
+        except OSError:
+            same = False
+        if not same:
+            raise QueueStoreGoneError(
+                "it was removed or replaced", where=str(self._path), way_out="put it back"
+            )
 
     @contextlib.contextmanager
     def _step(self) -> Generator[None]:

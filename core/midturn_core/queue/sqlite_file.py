@@ -84,9 +84,13 @@ def open_queue_file(path: Path, *, busy_seconds: float, durable: bool) -> sqlite
 
 
 def connect_reader(path: Path, busy_seconds: float) -> sqlite3.Connection:
-    """A connection that changes nothing, for a thread that watches."""
+    """A connection that changes nothing, and makes no file, for a thread that watches."""
     connection = sqlite3.connect(
-        path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+        f"{path.absolute().as_uri()}?mode=rw",
+        timeout=busy_seconds,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=True,
     )
     connection.execute("PRAGMA query_only = ON")
     return connection
