@@ -11,6 +11,8 @@ NEXT_WORDS = {"step": "after this step", "turn_end": "when the turn ends"}
 """By ``next_delivery``."""
 LATER_WORDS = {"idle": "after this turn", "manual": "on /later run"}
 """By ``later``."""
+BEING_EDITED = "being edited"
+BEHIND_EDITED = "after the line being edited"
 NOW_WITHOUT_HASTE = "first after this step"
 
 

@@ -129,6 +129,9 @@ class _Plain:
     def request_exit(self) -> None:
         self._leaving.set()
 
+    def edit_row(self, uuid: str) -> bool:
+        return False
+
     def reopen(self, session_id: str | None) -> None:
         kind = SessionStart.NEW if session_id is None else SessionStart.NAMED
         self.next = replace(self._launch, session=kind, session_id=session_id or "", prompt="")

@@ -9,7 +9,7 @@ from typing import Protocol
 from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.ui_events import UiEvent
 from midturn_core.model.messages import ImageBlock
-from midturn_core.queue.types import QueuedInputPriority
+from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,36 @@ class CommandInfo:
     """Without the slash."""
     summary: str
     arguments: str = ""
+
+
+class QueuePort(Protocol):
+    """What the keyboard can do to one input that waits. Every method returns at once."""
+
+    def waiting(self) -> Sequence[QueuedInput]:
+        """Everything that waits, in delivery order."""
+        ...
+
+    def begin(self, uuid: str) -> QueuedInput | None:
+        """Keep an input back while it is edited; None when it waits no more."""
+        ...
+
+    def end(self, uuid: str) -> None:
+        """It is edited no more: what it was before, it is again."""
+        ...
+
+    def save(self, uuid: str, text: str) -> str:
+        """Give an input another text, in place; an empty string, or why not."""
+        ...
+
+    def remove(self, uuid: str) -> QueuedInput | None:
+        """Take one out, never sent; None when it waits no more."""
+        ...
+
+    def set_tier(self, uuid: str, tier: QueuedInputPriority) -> bool: ...
+
+    def move(self, uuid: str, offset: int) -> bool:
+        """Move one within its tier; a negative offset is sooner."""
+        ...
 
 
 class SessionPort(Protocol):
@@ -65,6 +95,11 @@ class SessionPort(Protocol):
         ...
 
     def commands(self) -> Sequence[CommandInfo]: ...
+
+    @property
+    def queue(self) -> QueuePort | None:
+        """What waits; None until there is a session."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from midturn_core import paths
 
 if TYPE_CHECKING:
     # Loaded after the first paint: together they take longer than all that comes before.
-    from midturn_cli.ports import CommandInfo, Presenter
+    from midturn_cli.ports import CommandInfo, Presenter, QueuePort
     from midturn_cli.session import InteractiveSession
     from midturn_cli.terminal.app import TerminalFrontEnd
     from midturn_core.model.messages import ImageBlock
@@ -160,6 +160,10 @@ class _Repl:
     def has_held(self) -> bool:
         return self._session is not None and self._session.has_held
 
+    @property
+    def queue(self) -> QueuePort | None:
+        return self._session.queue if self._session is not None else None
+
     def commands(self) -> Sequence[CommandInfo]:
         return self._session.commands() if self._session is not None else ()
 
@@ -188,6 +192,11 @@ class _Repl:
     def request_exit(self) -> None:
         assert self.front is not None
         self.front.request_exit(0)
+
+    def edit_row(self, uuid: str) -> bool:
+        assert self.front is not None
+        self.front.edit_row(uuid)
+        return True
 
     def reopen(self, session_id: str | None) -> None:
         if session_id is None:

@@ -104,9 +104,6 @@ class InteractiveSession:
                 busy_changed=lambda: self._presence.changed(),
             )
         )
-        self._edits = QueueEdits(
-            self.engine.queue, self.engine.context_id, self._lines, self.controller.wake
-        )
         self._presence = SessionPresence(
             self.engine,
             PresenceHooks(
@@ -118,6 +115,7 @@ class InteractiveSession:
         self._opening: asyncio.Task[None] | None = None
         self._lost: tuple[str, ...] = ()
         self._lines.controller = self.controller
+        self._edits = self._lines.edits
         self._queue_screen = _QueueScreen(self.engine)
         self.engine.queue.add_listener(self._queue_screen)
 

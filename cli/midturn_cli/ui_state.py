@@ -89,7 +89,7 @@ from midturn_core.events import (
 )
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.permission.ask import Ask
-from midturn_core.queue.barriers import behind_command
+from midturn_core.queue.barriers import behind_command, behind_edited
 from midturn_core.queue.types import QueuedInput
 
 _TurnEvent: TypeAlias = TurnStarted | StepStarted | InputsDelivered | TurnEnded
@@ -142,6 +142,10 @@ class UiState:
         self.store_fails = False
         self.barred: frozenset[str] = frozenset()
         """The uuids of what waits behind a command."""
+        self.edited: int | None = None
+        """The place of the input that is being edited."""
+        self.behind_edited: frozenset[str] = frozenset()
+        """The uuids of what waits behind an input that is being edited."""
         self.asks: tuple[Ask, ...] = ()
         """Open questions, cleaned, oldest first; the first is on screen."""
         self.shell_lines: tuple[ShellLine, ...] = ()
@@ -332,6 +336,9 @@ class UiState:
                 self.unstored, self.store_fails = event.unstored, event.store_fails
                 self.queue_words = queue_words(self.queue)
                 self.barred = behind_command(self.queue)
+                places = (n for n, item in enumerate(self.queue) if item.being_edited)
+                self.edited = next(places, None)
+                self.behind_edited = behind_edited(self.queue)
                 # A line typed when idle passes through the queue too, but it did not wait there.
                 self._waited |= {item.uuid for item in self.queue if self.busy or item.held}
             case StatusChanged():

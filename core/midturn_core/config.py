@@ -150,6 +150,9 @@ class KeysConfig:
     editor: tuple[str, ...] = ("c-g",)
     repaint: tuple[str, ...] = ("c-l",)
     suspend: tuple[str, ...] = ("c-z",)
+    remove_row: tuple[str, ...] = ("c-d",)
+    row_up: tuple[str, ...] = ("escape up",)
+    row_down: tuple[str, ...] = ("escape down",)
 
     def __post_init__(self) -> None:
         if not self.submit:

@@ -33,6 +33,8 @@ _SAME = {
 """Names that a terminal cannot tell from another."""
 KEY_NAMES = (_EDITING | _OTHERS) - frozenset(_SAME)
 RESERVED = "c-c"
+_NEVER_TOGETHER = frozenset({frozenset({"leave", "remove_row"})})
+"""Actions that may share a key: one needs an empty draft, the other a row of the queue."""
 
 
 def read_key(text: str) -> str:
@@ -103,6 +105,8 @@ def _pairs(
     actions = list(chosen)
     for place, one in enumerate(actions):
         for other in actions[place + 1 :]:
+            if frozenset({one, other}) in _NEVER_TOGETHER:
+                continue
             if chosen[one] != built_in[one]:
                 yield one, other
             elif chosen[other] != built_in[other]:

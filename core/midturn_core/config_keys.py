@@ -216,14 +216,15 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
         "keys",
         "cycle",
         KeyNames(),
-        "While a turn runs: NEXT, NOW or LATER for the draft. When idle: complete. "
-        "A question comes first: it gets the keyboard.",
+        "While a turn runs: NEXT, NOW or LATER for the draft; in the queue editor: for the row. "
+        "When idle: complete. A question comes first: it gets the keyboard.",
     ),
     ConfigKey(
         "keys",
         "cancel",
         KeyNames(),
-        "Close the menu; else stop the call that a NOW waits for; else interrupt the turn.",
+        "Close the menu; else leave the queue editor; else stop the call that a NOW waits for; "
+        "else interrupt the turn.",
     ),
     ConfigKey("keys", "leave", KeyNames(), "Leave Midturn, when idle and the draft is empty."),
     ConfigKey(
@@ -236,6 +237,13 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey("keys", "editor", KeyNames(), "Write the draft in your editor, when idle."),
     ConfigKey("keys", "repaint", KeyNames(), "Paint the screen anew."),
     ConfigKey("keys", "suspend", KeyNames(), "Put Midturn in the background of the shell."),
+    ConfigKey("keys", "remove_row", KeyNames(), "In the queue editor: remove the row, never sent."),
+    ConfigKey(
+        "keys", "row_up", KeyNames(), "In the queue editor: the row goes sooner in its tier."
+    ),
+    ConfigKey(
+        "keys", "row_down", KeyNames(), "In the queue editor: the row goes later in its tier."
+    ),
     ConfigKey(
         "log", "level", Choice(("debug", "info", "warning", "error")), "What goes to the log."
     ),

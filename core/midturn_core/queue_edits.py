@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from midturn_core.controller import LineKind, LineRunner
 from midturn_core.ids import AgentRuntimeId
@@ -15,26 +13,6 @@ from midturn_core.queue.types import KIND_KEY, QueuedInput, QueuedInputPriority
 
 EMPTY = "A line that waits needs text; it can be removed instead"
 GONE = "This line waits no more: it was removed elsewhere"
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """The input waits with its new text, where it was."""
-
-
-@dataclass(frozen=True, slots=True)
-class RanAtOnce:
-    """The new text is a command that takes effect at once: it ran, and the input waits no more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Nothing was changed; ``why`` is a sentence for the user."""
-
-    why: str
-
-
-SaveResult: TypeAlias = Saved | RanAtOnce | Refused
 
 
 class QueueEdits:
@@ -73,27 +51,30 @@ class QueueEdits:
         for item in self.waiting():
             self._queue.end_edit(item.uuid)
 
-    def save(self, uuid: str, text: str) -> SaveResult:
-        """Give an input another text, in place. What kind of line it is now is decided as for a
-        line that is typed (D3); one whose old text was pasted as content stays content.
+    def save(self, uuid: str, text: str) -> str:
+        """Give an input another text, in place; an empty string, or why not.
+
+        What kind of line it is now is decided as for a line that is typed (D3): a command that
+        takes effect at once does so, and the input waits no more. One whose old text was pasted as
+        content stays content.
         """
         item = next((item for item in self.waiting() if item.uuid == uuid), None)
         if item is None:
-            return Refused(GONE)
+            return GONE
         if not text.strip():
-            return Refused(EMPTY)
+            return EMPTY
         content = item.is_prompt and self._lines.classify(item.input_text) is not LineKind.PROMPT
         if not content and (problem := self._lines.problem(text)):
-            return Refused(problem)
+            return problem
         kind = LineKind.PROMPT if content else self._lines.classify(text)
         attached = attachments_of(item)
         if kind is LineKind.IMMEDIATE:
             self._queue.remove(uuid)
             self._lines.run_immediate(text, attached)
-            return RanAtOnce()
+            return ""
         if attached and kind is not LineKind.PROMPT:
-            return Refused("Pictures go with text for the model only: this line has one")
-        return Saved() if self._queue.edit(uuid, text, {KIND_KEY: kind.value}) else Refused(GONE)
+            return "Pictures go with text for the model only: this line has one"
+        return "" if self._queue.edit(uuid, text, {KIND_KEY: kind.value}) else GONE
 
     def remove(self, uuid: str) -> QueuedInput | None:
         """Take one out, never sent; None when it waits no more."""

@@ -27,7 +27,11 @@ def test_the_page_has_exactly_the_actions_of_the_table() -> None:
 
 
 def test_the_page_and_the_help_name_the_same_keys_that_stay() -> None:
-    rows = [row for row in PAGE.split("## Keys that stay")[1].splitlines() if row.startswith("| ")]
+    rows = [
+        row
+        for row in PAGE.split("## Keys that stay")[1].split("\n## ")[0].splitlines()
+        if row.startswith("| ")
+    ]
     assert [row.split(" | ")[0].removeprefix("| ").replace("`", "") for row in rows[1:]] == [
         keys for keys, _ in FIXED_KEYS
     ]

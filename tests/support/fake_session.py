@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from midturn_cli.ports import CommandInfo
 from midturn_core.model.messages import ImageBlock
 from midturn_core.queue.types import QueuedInputPriority
+from midturn_core.queue_edits import QueueEdits
 
 COMMANDS = (
     CommandInfo("help", "show what there is"),
@@ -33,6 +34,7 @@ class FakeSession:
     awaited_call: bool = False
     refusal: str = ""
     submitted: list[Submitted] = field(default_factory=list[Submitted])
+    rows: QueueEdits | None = None
     acts: list[str] = field(default_factory=list[str])
     on_submit: Callable[[str], None] = lambda text: None
 
@@ -68,3 +70,7 @@ class FakeSession:
 
     def commands(self) -> Sequence[CommandInfo]:
         return COMMANDS
+
+    @property
+    def queue(self) -> QueueEdits | None:
+        return self.rows

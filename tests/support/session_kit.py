@@ -49,9 +49,15 @@ class RecordingHost:
 
     exits: int = 0
     reopened: list[str | None] = field(default_factory=list[str | None])
+    edited: list[str] = field(default_factory=list[str])
+    has_input_line: bool = True
 
     def request_exit(self) -> None:
         self.exits += 1
+
+    def edit_row(self, uuid: str) -> bool:
+        self.edited.append(uuid)
+        return self.has_input_line
 
     def reopen(self, session_id: str | None) -> None:
         self.reopened.append(session_id)

@@ -13,6 +13,7 @@ from midturn_cli.ui_events import CommandOutput, CommandTable
 from midturn_core.controller import SessionController
 from midturn_core.interrupt import InterruptCoordinator
 from midturn_core.queue.attachments import AttachmentRef
+from midturn_core.queue_edits import QueueEdits
 
 
 class CommandError(Exception):
@@ -31,6 +32,10 @@ class CommandHost(Protocol):
 
     def request_exit(self) -> None: ...
 
+    def edit_row(self, uuid: str) -> bool:
+        """Bring an input that waits into the input line; False when there is no such line."""
+        ...
+
     def reopen(self, session_id: str | None) -> None:
         """Leave this session and open another: an earlier one, or a new one for None."""
         ...
@@ -42,6 +47,8 @@ class ShownLists:
 
     queue: tuple[str, ...] = ()
     """The uuids of the queued inputs."""
+    expired: tuple[str, ...] = ()
+    """The uuids of the expired inputs."""
     reminders: tuple[str, ...] = ()
     """The uuids of the scheduled inputs."""
     sessions: tuple[str, ...] = ()
@@ -58,6 +65,7 @@ class Use:
     host: CommandHost
     commands: Sequence[Command]
     """All there are, in the order of /help."""
+    edits: QueueEdits
     shown: ShownLists = field(default_factory=ShownLists)
     interrupt: InterruptCoordinator | None = None
     """Set for a command that is a turn of its own: trips when the user cancels it."""

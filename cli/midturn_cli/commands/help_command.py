@@ -16,7 +16,7 @@ FIXED_KEYS = (
     ("Enter on an empty line", "Send what was held after an interrupt."),
     ("Enter after a \\", "Begin a new line."),
     ("Ctrl-C", "Interrupt the turn. When idle: clear the draft; twice within a second: leave."),
-    ("Up, Down", "Earlier and later lines."),
+    ("Up, Down", "On an empty line: the rows that wait. Else earlier and later lines."),
     ("y, t, s, a", "Answer a question: yes once, this turn, this session, always."),
     ("n, Esc, r", "Answer a question: no; r takes a reason for the model."),
 )

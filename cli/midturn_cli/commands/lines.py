@@ -26,6 +26,7 @@ from midturn_core.errors import MidturnError
 from midturn_core.interrupt import InterruptCoordinator
 from midturn_core.queue.attachments import AttachmentRef
 from midturn_core.queue.types import QueuedInput
+from midturn_core.queue_edits import QueueEdits
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +42,13 @@ class CommandLines:
         self._beside: set[asyncio.Task[None]] = set()
         self.controller: SessionController | None = None
         """Set once both exist: each needs the other."""
+
+    @property
+    def edits(self) -> QueueEdits:
+        """How the waiting inputs are changed."""
+        assert self.controller is not None
+        engine = self._engine
+        return QueueEdits(engine.queue, engine.context_id, self, self.controller.wake)
 
     @property
     def registry(self) -> CommandRegistry:
@@ -117,6 +125,7 @@ class CommandLines:
             self.controller,
             self._host,
             self._registry.all(),
+            self.edits,
             self._shown,
             interrupt,
         )

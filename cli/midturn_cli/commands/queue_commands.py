@@ -2,52 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import assert_never
 
 from midturn_cli.commands.arguments import age, due_in, unknown_word, whole_number
 from midturn_cli.commands.command import Command, CommandError, Form, Use
+from midturn_cli.commands.queue_changes import (
+    change_tier,
+    clear,
+    discard,
+    edit,
+    hold,
+    move,
+    release,
+    remove,
+    restore,
+    waiting,
+    with_note,
+)
+from midturn_cli.commands.queue_log import show_log
 from midturn_cli.commands.registry import split_command
-from midturn_cli.render.words import queue_notes
+from midturn_cli.delivery_words import BEING_EDITED
 from midturn_cli.shell_line import shell_command
 from midturn_core.config import QueueConfig
 from midturn_core.queue.barriers import behind_command
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 
+FOOTER = "/queue edit N changes one, rm N removes it, mv N M and now|next|later N move it"
 BEHIND_COMMAND = "after the command before it"
-WORDS = ("nothing", "rm N", "clear", "release")
+WORDS = (
+    "nothing, edit N, rm N, mv N M, now N, next N, later N, hold [N], release [N], clear",
+    "log, restore [N], discard [N]",
+)
+_TWO_NUMBERS = "/queue mv needs two numbers of the list (example: /queue mv 3 1)"
 
 
 def queue(use: Use) -> None:
     match use.words:
         case []:
             _show(use)
+        case ["log"]:
+            show_log(use)
         case ["rm", "all"] | ["clear"]:
-            _clear(use)
-        case ["rm", number]:
-            _remove(use, number)
-        case ["rm", *_]:
-            raise CommandError(
-                "/queue rm needs one number of the list, or all (example: /queue rm 2)"
-            )
-        case ["release"]:
-            _release(use)
+            clear(use)
+        case ["edit", number, *_]:
+            edit(use, number)
+        case ["mv", number, target]:
+            move(use, number, target)
+        case ["mv", *_]:
+            raise CommandError(_TWO_NUMBERS)
+        case [word, *numbers] if word in _NEEDS_NUMBER:
+            _NEEDS_NUMBER[word](use, _one_number(word, numbers))
+        case [word, *numbers] if word in _TAKES_NUMBER:
+            _TAKES_NUMBER[word](use, _one_number(word, numbers) if numbers else "")
         case [word, *_]:
             raise unknown_word("/queue", word, WORDS, "/queue rm 2")
         case _:
             pass
 
 
-def _waiting(use: Use) -> list[QueuedInput]:
-    return use.engine.queue.snapshot(use.engine.context_id)
+_NEEDS_NUMBER: dict[str, Callable[[Use, str], None]] = {
+    "rm": remove,
+    "edit": edit,
+    "now": lambda use, number: change_tier(use, "now", number),
+    "next": lambda use, number: change_tier(use, "next", number),
+    "later": lambda use, number: change_tier(use, "later", number),
+}
+_TAKES_NUMBER: dict[str, Callable[[Use, str], None]] = {
+    "hold": hold,
+    "release": release,
+    "restore": restore,
+    "discard": discard,
+}
+
+
+def _one_number(word: str, numbers: Sequence[str]) -> str:
+    if len(numbers) != 1:
+        or_all = ", or all" if word == "rm" else ""
+        raise CommandError(
+            f"/queue {word} needs one number of the list{or_all} (example: /queue {word} 2)"
+        )
+    return numbers[0]
 
 
 def _show(use: Use) -> None:
-    items = _waiting(use)
+    items = waiting(use)
     use.shown.queue = tuple(item.uuid for item in items)
-    if not items:
+    if items:
+        _show_waiting(use, items)
+    else:
         use.say("Nothing waits.")
-        return
+    _show_expired(use)
+
+
+def _show_waiting(use: Use, items: Sequence[QueuedInput]) -> None:
     settings, busy = use.engine.config.queue, use.controller.busy
     barred = behind_command(items)
     stored = use.engine.session_queue
@@ -58,24 +107,32 @@ def _show(use: Use) -> None:
             item.priority.name,
             BEHIND_COMMAND if busy and item.uuid in barred else delivery(item, settings, busy=busy),
             age(item.enqueued_at),
-            _with_note(item, unstored, stored.fails),
+            with_note(item, unstored, stored.fails),
         )
         for number, item in enumerate(items, start=1)
     ]
     header = ("", "tier", "delivered", "age", "text")
-    use.table("Waiting", header, rows, "/queue rm N removes one, /queue clear all of them")
+    use.table("Waiting", header, rows, FOOTER)
 
 
-def _with_note(
-    item: QueuedInput, unstored: frozenset[str] = frozenset(), fails: bool = False
-) -> str:
-    return " · ".join((item.input_text, *queue_notes(item, unstored, fails)))
+def _show_expired(use: Use) -> None:
+    items = use.engine.session_queue.expired.items()
+    use.shown.expired = tuple(item.uuid for item in items)
+    if items:
+        rows = [
+            (str(number), item.priority.name, age(item.enqueued_at), with_note(item))
+            for number, item in enumerate(items, start=1)
+        ]
+        footer = "/queue restore N lets one wait again, /queue discard forgets them"
+        use.table("Expired, not sent", ("", "tier", "age", "text"), rows, footer)
 
 
 def delivery(item: QueuedInput, settings: QueueConfig, *, busy: bool) -> str:
     """When an input will be delivered, in words (D1, D5)."""
     if item.scheduled:
         return due_in(item)
+    if item.being_edited:
+        return BEING_EDITED
     if item.held:
         return "held (/queue release)"
     by_hand = item.priority is QueuedInputPriority.LATER and settings.later == "manual"
@@ -94,36 +151,6 @@ def delivery(item: QueuedInput, settings: QueueConfig, *, busy: bool) -> str:
             return "after this turn"
         case _:
             assert_never(item.priority)
-
-
-def _remove(use: Use, word: str) -> None:
-    number = whole_number(word, "the number after /queue rm", "/queue rm 2")
-    known = use.shown.queue or tuple(item.uuid for item in _waiting(use))
-    if number > len(known):
-        listed = f"the list ends at {len(known)}" if known else "nothing waits"
-        raise CommandError(f"There is no number {number}: {listed}; /queue shows it anew")
-    removed = use.engine.queue.remove(known[number - 1])
-    if removed is None:
-        raise CommandError(f"Number {number} of the list waits no more; /queue shows what does")
-    use.say(f"Removed, never sent: {removed.input_text}")
-
-
-def _clear(use: Use) -> None:
-    removed = use.engine.queue.clear(use.engine.context_id)
-    use.shown.queue = ()
-    if not removed:
-        use.say("Nothing waits.")
-        return
-    rows = [(item.priority.name, _with_note(item)) for item in removed]
-    use.table("Removed, never sent", ("tier", "text"), rows)
-
-
-def _release(use: Use) -> None:
-    held = sum(item.held and not item.scheduled for item in _waiting(use))
-    if not held:
-        raise CommandError("Nothing is held; /queue shows what waits")
-    use.controller.release_held()
-    use.say(f"Released: {held} held input{'' if held == 1 else 's'}.")
 
 
 def send(use: Use, priority: QueuedInputPriority) -> None:
@@ -145,7 +172,7 @@ def later(use: Use) -> None:
 
 
 def _run_later(use: Use, most: int | None) -> None:
-    items = [item for item in _waiting(use) if item.priority is QueuedInputPriority.LATER]
+    items = [item for item in waiting(use) if item.priority is QueuedInputPriority.LATER]
     chosen = items[:most]
     if not chosen:
         raise CommandError("No LATER input waits; /later TEXT adds one")
@@ -173,14 +200,22 @@ def check_text(command: str, text: str) -> str:
 
 QUEUE = Command(
     "queue",
-    "see, remove or release what waits",
-    "[rm N | clear | release]",
+    "see and change what waits",
+    "[edit N | rm N | mv N M | now N | next N | later N | hold [N] | release [N] | clear | log]",
     now=queue,
     forms=(
         Form("/queue", "see what waits: number, tier, when it is delivered, age and text"),
-        Form("/queue rm N", "remove number N of that list"),
+        Form("/queue edit N", "change number N of that list in the input line"),
+        Form("/queue edit N TEXT", "give it this text"),
+        Form("/queue rm N", "remove it"),
+        Form("/queue mv N M", "put it in the place of number M of the same tier"),
+        Form("/queue now N", "make it NOW; so do next and later"),
+        Form("/queue hold", "keep everything back; with N only that one"),
+        Form("/queue release", "let go what is held; with N only that one"),
         Form("/queue clear", "remove all of it (so does /queue rm all)"),
-        Form("/queue release", "let go what was held after an interrupt or a failed turn"),
+        Form("/queue log", "see what became of all that waited in this session"),
+        Form("/queue restore", "let what has expired wait again; with N only that one"),
+        Form("/queue discard", "forget what has expired; with N only that one"),
     ),
 )
 NOW = Command(

@@ -27,6 +27,8 @@ MAX_QUEUE_ROWS = 3
 MAX_RULE_ROWS = 5
 MAX_NESTED_ROWS = 3
 ASK_RULE = "│ "
+EDITED_MARK = "▸ "
+"""Before the row of the queue that is being edited."""
 NESTED = "  └ "
 """Before the row of a call that a subagent runs."""
 
@@ -128,25 +130,58 @@ def limited(rows: list[Text], max_rows: int, theme: Theme) -> list[Text]:
 
 
 def queue_rows(state: UiState, theme: Theme, width: int, max_rows: int) -> list[Text]:
-    """The newest waiting inputs in delivery order, each with its tier and when it goes."""
-    rows: list[Text] = []
-    for item in state.queue[-MAX_QUEUE_ROWS:]:
-        barred = item.uuid in state.barred
-        waiting = Waiting(state.busy, barred, state.queue_settings)
-        when = waits_until(item, state.calls, waiting)
-        when = " · ".join((*queue_notes(item, state.unstored, state.store_fails), when))
-        tag = f"{item.priority.name:<5} "
-        room = max(width - len(tag) - cell_width(when) - 3, 8)
-        text = cut(one_line(item.input_text), room)
-        rows.append(Text.assemble((tag, theme.accent), text, (f" · {when}", theme.dim)))
-    above = len(state.queue) - len(rows)
-    if above:
-        rows.insert(0, Text(f"+{above} more", theme.dim))
-    if len(rows) > max_rows > 0:
-        left_out = len(state.queue) - (max_rows - 1)
-        newest = rows[len(rows) - (max_rows - 1) :]
-        rows = [Text(f"+{left_out} more", theme.dim), *newest]
-    return rows[:max_rows] if max_rows > 0 else []
+    """The newest waiting inputs in delivery order, each with its tier and when it goes; the one
+    that is being edited is always among them, and marked.
+    """
+    count, edited = len(state.queue), state.edited
+    if max_rows <= 0 or not count:
+        return []
+    if max_rows == 1 and count > 1 and edited is None:
+        return [_more(count, theme)]
+    for size in range(min(MAX_QUEUE_ROWS, count), 1, -1):
+        first = count - size if edited is None else min(count - size, edited)
+        rows = _queue_window(state, theme, width, range(first, first + size))
+        if len(rows) <= max_rows:
+            return rows
+    only = count - 1 if edited is None else edited
+    rows = _queue_window(state, theme, width, range(only, only + 1))
+    return rows if len(rows) <= max_rows else [_queue_row(state, only, theme, width)]
+
+
+def _queue_window(state: UiState, theme: Theme, width: int, places: range) -> list[Text]:
+    """These rows, and how many there are above and below."""
+    below = len(state.queue) - places.stop
+    return [
+        *([_more(places.start, theme)] if places.start else []),
+        *(_queue_row(state, place, theme, width) for place in places),
+        *([_more(below, theme)] if below else []),
+    ]
+
+
+def _more(count: int, theme: Theme) -> Text:
+    return Text(f"+{count} more", theme.dim)
+
+
+def _queue_row(state: UiState, place: int, theme: Theme, width: int) -> Text:
+    item = state.queue[place]
+    waiting = Waiting(
+        state.busy,
+        item.uuid in state.barred,
+        state.queue_settings,
+        item.uuid in state.behind_edited,
+    )
+    when = waits_until(item, state.calls, waiting)
+    when = " · ".join((*queue_notes(item, state.unstored, state.store_fails), when))
+    tag = f"{_mark(place, state.edited)}{item.priority.name:<5} "
+    room = max(width - len(tag) - cell_width(when) - 3, 8)
+    text = cut(one_line(item.input_text), room)
+    return Text.assemble((tag, theme.accent), text, (f" · {when}", theme.dim))
+
+
+def _mark(place: int, edited: int | None) -> str:
+    if edited is None:
+        return ""
+    return EDITED_MARK if place == edited else " " * len(EDITED_MARK)
 
 
 _UNARMED = {

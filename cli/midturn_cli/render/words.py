@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from midturn_cli.delivery_words import LATER_WORDS, NEXT_WORDS, NOW_WITHOUT_HASTE
+from midturn_cli.delivery_words import (
+    BEHIND_EDITED,
+    BEING_EDITED,
+    LATER_WORDS,
+    NEXT_WORDS,
+    NOW_WITHOUT_HASTE,
+)
 from midturn_cli.render.blocks import LiveCall, PanelFooter, PanelTitle, TurnEndBlock
 from midturn_cli.render.clean import one_line
 from midturn_core.config import QueueConfig
@@ -210,15 +216,15 @@ class Waiting:
     barred: bool = False
     """It stands behind a command."""
     settings: QueueConfig = QueueConfig()
+    behind_edited: bool = False
+    """It stands behind what is being edited."""
 
 
 def waits_until(item: QueuedInput, running: Sequence[LiveCall], waiting: Waiting) -> str:
     """When a queued input will be delivered (D1, D5), in words."""
+    if kept := _kept_back(item, waiting):
+        return kept
     settings = waiting.settings
-    if item.held:
-        return "held — Enter on an empty line sends it"
-    if _goes_by_hand(item, settings):
-        return LATER_WORDS["manual"]
     if not waiting.busy:
         return "goes next"
     if not item.is_prompt:
@@ -252,6 +258,17 @@ def queue_notes(item: QueuedInput, unstored: frozenset[str], fails: bool) -> lis
     return [note for note in notes if note]
 
 
+def _kept_back(item: QueuedInput, waiting: Waiting) -> str:
+    """What must happen before it goes, whatever its tier; empty for nothing."""
+    if item.being_edited:
+        return BEING_EDITED
+    if item.held:
+        return "held — Enter on an empty line sends it"
+    if _goes_by_hand(item, waiting.settings):
+        return LATER_WORDS["manual"]
+    return BEHIND_EDITED if waiting.behind_edited else ""
+
+
 def _goes_by_hand(item: QueuedInput, settings: QueueConfig) -> bool:
     return item.priority is QueuedInputPriority.LATER and settings.later == "manual"
 
@@ -283,11 +300,10 @@ def origin_words(item: QueuedInput) -> str:
 
 def queue_words(queue: Sequence[QueuedInput]) -> str:
     """How many wait in each tier. It looks at all of them: too much for every frame."""
-    held = sum(item.held for item in queue)
-    counts = [
-        (tier.name, sum(item.priority is tier and not item.held for item in queue))
-        for tier in QueuedInputPriority
-    ]
+    # What is edited counts as what it is again when it is left.
+    going = [item for item in queue if not item.held or item.bars_others]
+    held = len(queue) - len(going)
+    counts = [(tier.name, sum(i.priority is tier for i in going)) for tier in QueuedInputPriority]
     words = [f"{count} {name}" for name, count in counts if count]
     words += [f"{held} held"] if held else []
     return f"queue {' '.join(words)}" if words else ""

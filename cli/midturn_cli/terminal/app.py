@@ -64,6 +64,10 @@ class TerminalFrontEnd:
         self._parts.draft.put_back(text)
         self._parts.app.invalidate()
 
+    def edit_row(self, uuid: str) -> None:
+        """Bring an input that waits into the input line, once the line is free."""
+        asyncio.get_running_loop().call_soon(self._parts.rows.start_at, uuid)
+
     def emit(self, event: UiEvent) -> None:
         """Show an event; safe on any thread."""
         self._writer.put(event)

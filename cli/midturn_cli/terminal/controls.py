@@ -17,6 +17,8 @@ from midturn_cli.terminal.enter_bursts import (
     is_burst,
     judge,
 )
+from midturn_cli.terminal.queue_editor import RowKey
+from midturn_cli.terminal.row_editing import RowEditing
 from midturn_cli.terminal.timers import CallLater
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class ControlParts:
     """What the controls act on."""
 
     draft: Draft
+    rows: RowEditing
     ask: TerminalAskHandler
     reason: Buffer
     session: SessionPort
@@ -75,6 +78,7 @@ class Controls:
 
     def __init__(self, parts: ControlParts) -> None:
         self.draft = parts.draft
+        self.rows = parts.rows
         self.ask = parts.ask
         self._reason = parts.reason
         self._session = parts.session
@@ -113,21 +117,25 @@ class Controls:
         self.draft.paste(data)
 
     def tab(self) -> None:
-        """D41: question, completion menu, tier of the draft; when idle only completion."""
+        """D41: question, completion menu, queue editor, tier of the draft; when idle only completion."""
         buffer = self.draft.buffer
         if self.ask.open:
             if not self.ask.guarded:
                 self.ask.toggle_focus()
         elif buffer.complete_state is not None:
             buffer.complete_next()
+        elif self.rows.active:
+            self.rows.press(RowKey.TIER)
         elif not self._session.busy:
             buffer.start_completion(insert_common_part=True)
         elif not self.draft.empty:
             self.draft.cycle_tier()
 
     def end_of_file(self) -> None:
-        """Ctrl-D on an empty draft: leaves when idle (D44)."""
-        if not self._session.busy:
+        """Ctrl-D on an empty draft: leaves when idle (D44). A key that removes rows and is still down
+        leaves nothing.
+        """
+        if not (self._session.busy or self.rows.removed_within(QUIT_SECONDS)):
             self._terminal.exit(0)
 
     def interrupt(self) -> None:
@@ -143,6 +151,8 @@ class Controls:
             self._session.interrupt()
         elif self._clock() - self._turn_interrupted_at <= QUIT_SECONDS:
             return
+        elif self.rows.active:
+            self.rows.press(RowKey.LEAVE)
         elif not self.draft.empty:
             self.draft.clear()
         elif self._clock() - self._quit_hinted_at <= QUIT_SECONDS:
@@ -152,15 +162,47 @@ class Controls:
             self._terminal.show_hint(QUIT_HINT, QUIT_SECONDS)
 
     def escape(self) -> None:
-        """Close the menu, else cancel the call that a NOW waits for, else interrupt the turn."""
+        """Close the menu, else leave the queue editor, else cancel the call that a NOW waits for,
+        else interrupt the turn.
+        """
         buffer = self.draft.buffer
         if buffer.complete_state is not None:
             buffer.cancel_completion()
         elif self.ask.open and self.ask.guarded:
             # A question has just appeared under the key: what was meant is unknown.
             return
+        elif self.rows.active:
+            self.rows.press(RowKey.LEAVE)
         elif not self._session.cancel_awaited_call() and self._session.busy:
             self._session.interrupt()
+
+    def stash(self) -> None:
+        """Put the draft aside. The text of a row is no draft: it belongs into the queue."""
+        if not self.rows.active:
+            self.draft.swap_stash()
+
+    @property
+    def rows_take_up(self) -> bool:
+        """Up is for the queue editor: on an empty line, or on the first line of a row."""
+        document = self.draft.buffer.document
+        first = self.rows.active and document.on_first_line
+        return self._rows_have_keys and (first or self.rows.can_start)
+
+    @property
+    def rows_take_down(self) -> bool:
+        """Down is for the queue editor: on the last line of a row."""
+        return self.row_has_keys and self.draft.buffer.document.on_last_line
+
+    @property
+    def row_has_keys(self) -> bool:
+        """A row is being edited, and neither a question nor a menu has the keyboard."""
+        return self.rows.active and self._rows_have_keys
+
+    def row_up(self) -> None:
+        if self.rows.active:
+            self.rows.press(RowKey.OLDER)
+        else:
+            self.rows.start()
 
     def suspend(self) -> None:
         self._burst.settle()
@@ -201,6 +243,11 @@ class Controls:
     def paste_reason(self, data: str) -> None:
         self._reason.insert_text(" ".join(data.split()))
 
+    @property
+    def _rows_have_keys(self) -> bool:
+        menu = self.draft.buffer.complete_state is not None
+        return not (menu or self.ask.focused or self.ask.reasoning)
+
     def _accept_completion(self) -> bool:
         """Enter on a chosen completion takes it; a command without arguments also runs."""
         buffer = self.draft.buffer
@@ -215,6 +262,9 @@ class Controls:
     def _enter_draft(self) -> None:
         if self.draft.continues():
             self.draft.break_line()
+            return
+        if self.rows.active:
+            self.rows.press(RowKey.SAVE)
             return
         submission = self.draft.submission()
         if not submission.text.strip():

@@ -77,6 +77,11 @@ class Draft:
         return self._shelf.expand(self._pictures.as_paths(self.buffer.text))
 
     @property
+    def written(self) -> str:
+        """The whole text as Enter would send it, its pictures as placeholders."""
+        return without_lone_surrogates(self._shelf.expand(self.buffer.text))
+
+    @property
     def tier(self) -> str:
         """The tier that Enter would use while a turn runs."""
         return self._chosen_tier or self._queue.enter
@@ -174,8 +179,31 @@ class Draft:
 
     def taken(self) -> None:
         """The submission was accepted: remember it, and start an empty draft."""
-        self.buffer.history.append_string(without_lone_surrogates(self.text))
+        self.remember(self.text)
         self.drop()
+
+    def remember(self, text: str) -> None:
+        """Add a text to the input history."""
+        self.buffer.history.append_string(without_lone_surrogates(text))
+
+    def show_row(self, text: str) -> None:
+        """Begin with the text of an input that waits; only what would be slow is folded."""
+        self.drop()
+        shown = self._shelf.fold(text) if len(text) > SLOW_CHARS else text
+        self.buffer.set_document(Document(shown, len(shown)), bypass_readonly=True)
+
+    def older_line(self) -> None:
+        """The newest line of the input history. The buffer is not reset before: it would begin to
+        load the history anew.
+        """
+        self.clear()
+        self.buffer.history_backward()
+
+    def pictures_beyond(self, text: str) -> bool:
+        """Whether a picture has come into the draft that is not in this text."""
+        shown = self._pictures.fold_all(self.buffer.text)
+        known = self._pictures.in_draft(text)
+        return any(picture not in known for picture in self._pictures.in_draft(shown))
 
     def drop(self) -> None:
         """An empty draft without a past."""

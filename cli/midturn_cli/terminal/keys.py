@@ -28,6 +28,7 @@ from midturn_cli.terminal.ask_panel import QUESTION_KEYS
 from midturn_cli.terminal.controls import Controls
 from midturn_cli.terminal.modes import FOCUS_GAINED, FOCUS_LOST
 from midturn_cli.terminal.notices import describe
+from midturn_cli.terminal.queue_editor import RowKey
 
 if TYPE_CHECKING:
     from midturn_core.config import KeysConfig
@@ -102,14 +103,14 @@ def build_bindings(
 def actions(controls: Controls, in_input: Filter) -> dict[str, Action]:
     """What each key of ``[keys]`` that a person chooses does."""
     draft = controls.draft
-    empty = Condition(lambda: draft.empty)
+    empty = Condition(lambda: draft.empty and not controls.rows.active)
     return {
         "submit": Action(lambda event: _submit(controls, event), in_input),
         "newline": Action(lambda _: controls.newline(), in_input),
         "cycle": Action(lambda _: controls.tab(), in_input),
         "cancel": Action(lambda _: controls.escape(), in_input),
         "leave": Action(lambda _: controls.end_of_file(), in_input & empty, eager=True),
-        "stash": Action(lambda _: draft.swap_stash(), in_input),
+        "stash": Action(lambda _: controls.stash(), in_input),
         "undo": Action(lambda _: draft.buffer.undo(), in_input, changes=False),
         "redo": Action(lambda _: draft.buffer.redo(), in_input, changes=False),
         "search": Action(_search, (in_input & ~vi_navigation_mode) | is_searching),
@@ -117,6 +118,21 @@ def actions(controls: Controls, in_input: Filter) -> dict[str, Action]:
         "editor": Action(lambda _: controls.edit_externally(), in_input & ~is_searching),
         "repaint": Action(lambda _: controls.repaint(), Always()),
         "suspend": Action(lambda _: controls.suspend(), Always()),
+        **_row_actions(controls, in_input),
+    }
+
+
+def _row_actions(controls: Controls, in_input: Filter) -> dict[str, Action]:
+    """In the queue editor. Alt keys do nothing elsewhere: they must not be read as Esc."""
+
+    def row(key: RowKey) -> Handler:
+        return lambda _: controls.rows.press(key) if controls.row_has_keys else None
+
+    selected = in_input & Condition(lambda: controls.row_has_keys)
+    return {
+        "remove_row": Action(row(RowKey.REMOVE), selected & ~is_searching, changes=False),
+        "row_up": Action(row(RowKey.SOONER), in_input, changes=False),
+        "row_down": Action(row(RowKey.AFTER), in_input, changes=False),
     }
 
 
@@ -159,8 +175,21 @@ def _bind_fixed(binder: _Binder, controls: Controls, in_input: Filter) -> None:
     # Colour codes that are typed, as by a paste without marks, are taken for reports of the mouse,
     # which nobody asked for and prompt_toolkit then fails to read.
     binder.add(Keys.Vt100MouseEvent, to=lambda _: None, changes=False)
+    _bind_rows(binder, controls, in_input & ~is_searching)
     vi_normal = in_input & vi_navigation_mode
     binder.add("c-r", to=lambda _: controls.draft.buffer.redo(), when=vi_normal, changes=False)
+
+
+def _bind_rows(binder: _Binder, controls: Controls, in_input: Filter) -> None:
+    """Going to the rows of the queue, and from row to row; history otherwise."""
+    up = in_input & Condition(lambda: controls.rows_take_up)
+    down = in_input & Condition(lambda: controls.rows_take_down)
+    selected = up & Condition(lambda: controls.rows.active)
+    binder.add("up", to=lambda _: controls.row_up(), when=up, changes=False)
+    for key, when in (("c-p", selected), ("k", selected & vi_navigation_mode)):
+        binder.add(key, to=lambda _: controls.row_up(), when=when, changes=False)
+    for key, when in (("down", down), ("c-n", down), ("j", down & vi_navigation_mode)):
+        binder.add(key, to=lambda _: controls.rows.press(RowKey.NEWER), when=when, changes=False)
 
 
 def _bind_reason(binder: _Binder, controls: Controls, in_reason: Filter) -> None:

@@ -77,7 +77,9 @@ class RegionModel:
     draft_has_keys: Callable[[], bool]
     """False while a question has the keyboard."""
     hint: Callable[[], str]
-    """A short-lived text that replaces the status row; empty for none."""
+    """A text that replaces the status row for a while; empty for none."""
+    row_tier: Callable[[], str]
+    """The tier of the row of the queue that is being edited; empty for none."""
     vi_mode: Callable[[], str]
     """The mode of the vi keys in a word; empty with other keys."""
     stash_key: str
@@ -233,7 +235,10 @@ def _prefix(model: RegionModel) -> StyleAndTextTuples:
 
 def _tag(model: RegionModel) -> StyleAndTextTuples:
     fragments: StyleAndTextTuples = []
-    if model.busy():
+    if row_tier := model.row_tier():
+        fragments.append((f"class:tier.{row_tier}", f"{row_tier.upper()} "))
+        fragments.append(("class:tier.meaning", "edit "))
+    elif model.busy():
         tier = model.draft.tier
         fragments.append((f"class:tier.{tier}", f"{tier.upper()} "))
         if model.size().columns >= _SHORT_TAG_COLUMNS:

@@ -27,6 +27,7 @@ from midturn_cli.terminal.notifier import Notifier
 from midturn_cli.terminal.options import TerminalOptions
 from midturn_cli.terminal.picture_shelf import PictureShelf
 from midturn_cli.terminal.region_rows import RegionTexts
+from midturn_cli.terminal.row_editing import RowEditing, RowParts, row_hint
 from midturn_cli.terminal.screen import Hint, Screen, ScreenParts
 from midturn_cli.terminal.terminal_io import TerminalIO
 from midturn_cli.terminal.vi_mode import vi_mode_word
@@ -34,6 +35,10 @@ from midturn_cli.terminal.writer import Writer, WriterHooks
 
 if TYPE_CHECKING:
     from midturn_cli.ports import Presenter, SessionPort
+    from midturn_cli.ui_events import UiEvent
+
+HINT_SECONDS = 4.0
+"""How long a sentence stands in place of the status row."""
 
 
 class TerminalParts:
@@ -64,6 +69,7 @@ class TerminalParts:
             PictureShelf(options.workspace, self.notices.warn),
         )
         self.draft.stash(options.stash)
+        self.rows = RowEditing(self._row_parts(session))
         self.ask = TerminalAskHandler(self._panel_context())
         self._model = self._region_model(session)
         self._region = build_region(self._model)
@@ -75,7 +81,7 @@ class TerminalParts:
                 presenter_factory,
                 self._presenter_ready,
                 self.notices.error,
-                self.attention.observe,
+                self._observe,
             ),
         )
         self._bind_keys(session)
@@ -93,6 +99,14 @@ class TerminalParts:
                 clock=self._options.clock,
             )
         )
+
+    def _observe(self, event: UiEvent) -> None:
+        # Imported with the first event, which comes after the first paint.
+        from midturn_cli.ui_events import QueueChanged
+
+        self.attention.observe(event)
+        if isinstance(event, QueueChanged):
+            self.rows.rows_changed()
 
     def _presenter_ready(self) -> None:
         presenter = self.writer.presenter
@@ -125,10 +139,21 @@ class TerminalParts:
         return PanelContext(
             clock=self._options.clock,
             call_later=lambda delay, callback: self.app.call_later(delay, callback),
-            draft_empty=lambda: self.draft.empty,
+            # A row whose text was deleted is no empty line: nothing is answered by accident there.
+            draft_empty=lambda: self.draft.empty and not self.rows.active,
             changed=lambda: self.writer.wake(),
             repaint=lambda: self.app.invalidate(),
             closed=lambda: self.screen.focus_reason(False),
+        )
+
+    def _row_parts(self, session: SessionPort) -> RowParts:
+        return RowParts(
+            draft=self.draft,
+            queue=lambda: session.queue,
+            tell=lambda text: self.screen.show_hint(text, HINT_SECONDS),
+            warn=self.notices.warn,
+            clock=self._options.clock,
+            changed=lambda: self.app.invalidate(),
         )
 
     def _attention_parts(self) -> AttentionParts:
@@ -150,6 +175,7 @@ class TerminalParts:
             reasoning=lambda: self.ask.reasoning,
             draft_has_keys=lambda: not (self.ask.focused or self.ask.reasoning),
             hint=self._hint_text,
+            row_tier=lambda: self.rows.tier,
             vi_mode=lambda: vi_mode_word(self.app),
             stash_key=", ".join(map(key_label, self._options.key_map.stash[:1])),
         )
@@ -157,7 +183,10 @@ class TerminalParts:
     def _hint_text(self) -> str:
         before = self.draft.buffer.document.text_before_cursor
         waits = self._files.begun and file_token(before) is not None
-        return self._hint.text or ("Gathering the files of the folder…" if waits else "")
+        if self._hint.text or waits:
+            return self._hint.text or "Gathering the files of the folder…"
+        columns = self._io.output.get_size().columns
+        return row_hint(self._options.key_map, columns) if self.rows.active else ""
 
     def _application(self) -> FrameApplication:
         vi = self._options.keys == "vi"
@@ -184,6 +213,7 @@ class TerminalParts:
         controls = Controls(
             ControlParts(
                 draft=self.draft,
+                rows=self.rows,
                 ask=self.ask,
                 reason=self._reason,
                 session=session,
