@@ -81,6 +81,12 @@ class _OpenFence:
     context: tuple[str, ...]
     gap: bool
 
+    def rest(self, opening: Token) -> FencePiece:
+        """What the parse of its last lines has left of it."""
+        code = opening.content.rstrip()
+        lines = tuple(code.split("\n")) if code else ()
+        return FencePiece(self.language, self.context, lines, False, True, self.gap)
+
 
 class MarkdownStream:
     """One answer. ``feed`` its text (cleaned), ``take`` what is final, ``tail`` the rest.
@@ -200,7 +206,7 @@ class MarkdownStream:
     def _pieces_of(self, done: list[_Block], lines: list[str]) -> list[MarkdownPiece]:
         pieces: list[MarkdownPiece] = []
         if self._fence is not None:
-            pieces.append(self._fence_rest(self._fence, done[0].tokens[0]))
+            pieces.append(self._fence.rest(done[0].tokens[0]))
             self._fence = None
             self._gap = True
             done = done[1:]
@@ -236,11 +242,7 @@ class MarkdownStream:
     def _list_step(self, block: _Block, cut: _Cut) -> list[MarkdownPiece]:
         """Commit all items of an open list but the last, and forget their source."""
         opening = block.tokens[0]
-        items = [
-            index
-            for index, token in enumerate(block.tokens)
-            if token.type == "list_item_open" and token.level == opening.level + 1
-        ]
+        items = _items_of(block)
         numbered = opening.type == "ordered_list_open"
         short = numbered and block.end_line - _start_line(opening) <= LONG_LIST
         if short or len(items) < 2:
@@ -254,11 +256,6 @@ class MarkdownStream:
         self._gap = True
         self._source = "\n".join(cut.lines[end:]) + cut.partial
         return [piece]
-
-    def _fence_rest(self, fence: _OpenFence, opening: Token) -> FencePiece:
-        code = opening.content.rstrip()
-        lines = tuple(code.split("\n")) if code else ()
-        return FencePiece(fence.language, fence.context, lines, False, True, fence.gap)
 
     def _plain(self, text: str) -> list[MarkdownPiece]:
         piece = PlainPiece(text, self._gap)
@@ -287,8 +284,7 @@ class MarkdownStream:
         except Exception:
             return [PlainPiece(source, self._gap)]
         if self._fence is not None and tokens:
-            fence = self._fence_rest(self._fence, tokens[0])
-            return [fence]
+            return [self._fence.rest(tokens[0])]
         joined = self._in_list
         return [BlocksPiece(tuple(tokens), self._gap, source, joined)] if tokens else []
 
@@ -306,6 +302,16 @@ def _top_level(tokens: list[Token]) -> list[_Block]:
             end_line = opening.map[1] if opening.map else 0
             blocks.append(_Block(tuple(tokens[start : position + 1]), end_line))
     return blocks
+
+
+def _items_of(block: _Block) -> list[int]:
+    """Where in the tokens of a list its own items begin."""
+    level = block.tokens[0].level + 1
+    return [
+        index
+        for index, token in enumerate(block.tokens)
+        if token.type == "list_item_open" and token.level == level
+    ]
 
 
 def _start_line(opening: Token) -> int:
