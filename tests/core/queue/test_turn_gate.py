@@ -160,6 +160,15 @@ def test_an_input_after_the_last_drain_starts_the_next_turn_by_itself(scene: Sce
     assert not scene.gate.is_open
 
 
+def test_a_turn_that_still_gets_something_is_not_told_that_it_is_over(scene: Scene) -> None:
+    over: list[bool] = []
+    scene.gate.enter(QueuedInput("a", MAIN))
+    late = QueuedInput("late", MAIN)
+    scene.gate.enter(late)
+    assert scene.manager.drain_or_close(AT_STEP, lambda: over.append(True)) == [late]
+    assert over == []
+
+
 def test_after_an_interrupt_everything_that_waits_is_held(scene: Scene) -> None:
     waiting = QueuedInput("b", MAIN)
     scene.gate.enter(QueuedInput("a", MAIN))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -17,6 +17,14 @@ from midturn_core.queue.types import (
 )
 
 MAIN = AgentRuntimeId("s1", "main")
+FITS = QueueFilter(
+    MAIN,
+    QueuedInputPriority.NEXT,
+    "sub-1",
+    {"origin": "outside"},
+    exclude_held=False,
+    uuids=frozenset({"u1"}),
+)
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -99,25 +107,17 @@ def test_a_builder_says_what_is_missing() -> None:
 @pytest.mark.parametrize(
     "selection",
     [
-        QueueFilter(AgentRuntimeId("s1", "sub-1")),
-        QueueFilter(MAIN, QueuedInputPriority.NOW),
-        QueueFilter(MAIN, source_agent_id="sub-2"),
-        QueueFilter(MAIN, metadata={"origin": "repl"}),
-        QueueFilter(MAIN),
-        QueueFilter(MAIN, exclude_held=False, prompts_only=True),
-        QueueFilter(MAIN, exclude_held=False, uuids=frozenset({"u2"})),
+        replace(FITS, context_id=AgentRuntimeId("s1", "sub-1")),
+        replace(FITS, max_priority=QueuedInputPriority.NOW),
+        replace(FITS, source_agent_id="sub-2"),
+        replace(FITS, metadata={"origin": "repl"}),
+        replace(FITS, exclude_held=True),
+        replace(FITS, prompts_only=True),
+        replace(FITS, uuids=frozenset({"u2"})),
     ],
 )
 def test_a_filter_is_a_predicate_and_each_of_its_parts_can_exclude(selection: QueueFilter) -> None:
     tags = {"origin": "outside", HELD_KEY: "1", KIND_KEY: "command"}
     item = QueuedInput("a", MAIN, uuid="u1", source_agent_id="sub-1", metadata=tags)
+    assert FITS(item)
     assert not selection(item)
-    fits = QueueFilter(
-        MAIN,
-        QueuedInputPriority.NEXT,
-        "sub-1",
-        {"origin": "outside"},
-        exclude_held=False,
-        uuids=frozenset({"u1"}),
-    )
-    assert fits(item)
