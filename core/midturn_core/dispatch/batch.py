@@ -8,7 +8,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from midturn_core.dispatch.call import BatchScope, CallExecution, CallPlace
+from midturn_core.dispatch.call import CallExecution
+from midturn_core.dispatch.call_scope import BatchScope, CallPlace
 from midturn_core.dispatch.clock import BatchClock
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.event_hold import EventHold
@@ -172,7 +173,7 @@ class BatchExecution:
             if call not in self._tasks:
                 self._start(call)
             elif call.result is not None:
-                self._on_result(call)
+                self._on_result(call.result)
         await self._join()
 
     def _start(self, call: CallExecution) -> None:
@@ -272,14 +273,11 @@ class BatchExecution:
             if call.safe:
                 call.request_stop(CancelReason.TIMEOUT)
 
-    def _on_running(self, call: CallExecution) -> None:
-        use = call.tool_use
+    def _on_running(self, use: ToolUse) -> None:
         if self._complete_at is None:
             self._emit(ToolUseStartedEarly(use.id, use.name, self._title(use)))
 
-    def _on_result(self, call: CallExecution) -> None:
-        result = call.result
-        assert result is not None
+    def _on_result(self, result: ToolUseResult) -> None:
         if self._signals is None:
             # The batch looks at it again when it is complete.
             self._emit(ToolUseEndedEarly(result.tool_use_id, result.duration_ms))

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from midturn_core.dispatch import results
-from midturn_core.dispatch.clock import BatchClock
+from midturn_core.dispatch.call_record import CallRecord
+from midturn_core.dispatch.call_scope import BatchScope, CallPlace
 from midturn_core.dispatch.completion import complete
-from midturn_core.dispatch.config import ToolConcurrencyConfig
-from midturn_core.dispatch.pool import CallWorker, WorkerPool
-from midturn_core.dispatch.reaction import StopLimits
-from midturn_core.dispatch.runner import BatchCall, CallRunner, PreparedCall, ToolBatch
-from midturn_core.dispatch.segments import SegmentLine
-from midturn_core.dispatch.slots import Permits, SlotHold
+from midturn_core.dispatch.pool import CallWorker
+from midturn_core.dispatch.runner import BatchCall, PreparedCall
+from midturn_core.dispatch.slots import SlotHold
 from midturn_core.dispatch.supervision import RunTerms, StopRequests, Supervision
 from midturn_core.dispatch.types import CallReport
-from midturn_core.events import (
-    CallPhase,
-    Emit,
-    Event,
-    ToolPhaseChanged,
-    ToolProgress,
-    ToolResultReady,
-)
+from midturn_core.events import CallPhase
 from midturn_core.interrupt import CancelReason, SignalSource
 from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
 from midturn_core.tool import ConcurrencyBehavior
@@ -35,42 +24,6 @@ from midturn_core.tool import ConcurrencyBehavior
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class BatchScope:
-    """What the calls of one batch share."""
-
-    batch: ToolBatch
-    runner: CallRunner
-    emit: Emit
-    """Never raises."""
-    config: ToolConcurrencyConfig
-    limits: StopLimits
-    clock: BatchClock
-    line: SegmentLine
-    """Passed before anything else."""
-    on_running: Callable[[CallExecution], None]
-    on_result: Callable[[CallExecution], None]
-    on_abandoned: Callable[[asyncio.Task[object] | None], None]
-
-
-@dataclass(frozen=True, slots=True)
-class CallPlace:
-    """Where a call stands in its batch, and what its tool runs on."""
-
-    index: int
-    use: ToolUse
-    count: int
-    """Calls of the batch that are known."""
-    tiers: tuple[Permits, ...]
-    """Taken right before the tool: the batch's permit, then the pool's slot (S1.15); or one of
-    the places that the tool itself has."""
-    pool: WorkerPool
-    pooled: bool
-    """Whether a slot of the dispatch pool is among them."""
-    early: bool = False
-    """It starts before its message is complete, and counts only once it is kept (D24)."""
 
 
 class CallExecution:
@@ -90,25 +43,25 @@ class CallExecution:
             tool is not None
             and tool.get_concurrency_behavior() is ConcurrencyBehavior.CONCURRENT_SAFE
         )
-        self.result: ToolUseResult | None = None
+        self._record = CallRecord(scope, place, self.safe)
         self._answer: ToolUseResult | None = None
         """What the tool left; its result, unless a stage after the slot changes it."""
-        self.discarded = False
-        self._kept = not place.early
-        self._when_kept: list[Callable[[], None]] = []
         self._signal = SignalSource()
         self._requests = StopRequests()
-        self._phase: CallPhase | None = None
-        self._paused_clock = False
-        self._started: float | None = None
-        self._ended: float | None = None
         self._limit = scope.config.timeout_per_call
-        self._retried = False
-        self._abandoned = False
 
     @property
     def tool_use(self) -> ToolUse:
         return self._use
+
+    @property
+    def result(self) -> ToolUseResult | None:
+        """None until it is known."""
+        return self._record.result
+
+    @property
+    def discarded(self) -> bool:
+        return self._record.discarded
 
     def request_stop(self, reason: CancelReason) -> None:
         """On the loop's thread only. Ignored once the call has its result."""
@@ -116,45 +69,46 @@ class CallExecution:
 
     def keep(self) -> None:
         """The message of a call that started early is complete: from now on the call counts."""
-        self._kept = True
-        while self._when_kept:
-            self._when_kept.pop(0)()
+        self._record.keep()
 
     def discard(self) -> None:
         """The call counts for nothing: it is cut, and nobody hears of it any more (D38)."""
-        self.discarded = True
+        self._record.discarded = True
         self.request_stop(CancelReason.SUPERSEDED)
 
     def report(self) -> CallReport:
-        assert self.result is not None
-        return CallReport(
-            index=self._index,
+        return self._record.report()
+
+    def batch_call(self) -> BatchCall:
+        """The call as its runner gets it."""
+        batch = self._scope.batch
+        return BatchCall(
             tool_use=self._use,
-            outcome=self.result.outcome,
-            duration_ms=self.result.duration_ms,
-            started=self._started,
-            ended=self._ended,
-            retried=self._retried,
-            abandoned=self._abandoned,
-            pooled=self._place.pooled,
-            early=self._place.early,
+            batch_id=batch.batch_id,
+            step=batch.step,
+            index=self._index,
+            count=self._place.count,
+            signal=self._signal,
+            announce=self._record.announce,
+            progress=self._record.progress_from_any_thread(),
+            when_kept=self._record.run_when_kept if self._place.early else None,
         )
 
     async def run(self) -> None:
         """Returns when the call has its result and nothing of it runs any more."""
         slot = SlotHold(self._place.tiers)
-        self._announce(CallPhase.WAITING)
+        self._record.announce(CallPhase.WAITING)
         try:
             prepared = await self._prepare()
             if prepared is not None and await self._take(slot):
                 result = await self._run_tool(prepared)
                 slot.release()
                 if self.result is None:
-                    self._finish(await complete(prepared, result, self._requests))
+                    self._record.finish(await complete(prepared, result, self._requests))
         except Exception as error:
             # Isolation wall: a mistake of ours costs this call, never the batch.
             log.exception("call %s failed outside its tool", self._use.id)
-            self._finish(results.raised(self._use, error))
+            self._record.finish(results.raised(self._use, error))
         finally:
             slot.release()
             self.give_up()
@@ -164,17 +118,17 @@ class CallExecution:
     def give_up(self) -> None:
         """End without waiting any longer; does nothing once the call has its result."""
         if self._answer is not None:
-            self._finish(self._answer)
-        elif self._started is None:
-            self._finish(results.skipped(self._use, CancelReason.SHUTDOWN))
+            self._record.finish(self._answer)
+        elif not self._record.started:
+            self._record.finish(results.skipped(self._use, CancelReason.SHUTDOWN))
         else:
             reason = CancelReason.SHUTDOWN
-            self._finish(results.abandoned(self._use, self._elapsed(), reason))
+            self._record.finish(results.abandoned(self._use, self._record.elapsed, reason))
 
     async def _prepare(self) -> PreparedCall | None:
         most = self._scope.config.max_calls
         if self._index >= most:
-            self._finish(results.over_batch_size(self._use, most))
+            self._record.finish(results.over_batch_size(self._use, most))
             return None
         if not self._place.early:
             await self._unless_stopped(self._scope.line.enter(self._index))
@@ -185,10 +139,10 @@ class CallExecution:
             self._guarded(lambda: self._scope.runner.prepare(call))
         )
         if isinstance(prepared, PreparedCall):
-            self._announce(CallPhase.WAITING)
+            self._record.announce(CallPhase.WAITING)
             return prepared
         if prepared is not None:
-            self._finish(prepared)
+            self._record.finish(prepared)
         return None
 
     async def _take(self, hold: SlotHold) -> bool:
@@ -199,15 +153,13 @@ class CallExecution:
         declared = prepared.tool.time_limit(prepared.tool_input)
         if declared is not None:
             self._limit = min(declared, self._limit) if self.safe else declared
-        self._announce(CallPhase.RUNNING)
-        self._started = asyncio.get_running_loop().time()
-        self._scope.on_running(self)
+        self._record.start()
         result = await self._attempt(prepared)
         if self._may_retry(result):
-            self._retried = True
+            self._record.retried = True
             result = await self._attempt(prepared)
         self._answer = result
-        self._note_end()
+        self._record.end()
         return result
 
     def _may_retry(self, result: ToolUseResult) -> bool:
@@ -233,7 +185,7 @@ class CallExecution:
             if task.done():
                 if watch.plan is not None:
                     # What is known is shown at once; only then is the worker waited for.
-                    self._finish(result)
+                    self._record.finish(result)
                 await worker.join(watch.join_time())
             return result
         finally:
@@ -248,7 +200,7 @@ class CallExecution:
             stop_limits=self._scope.limits,
         )
         return Supervision(
-            terms, self._requests, self._signal, lambda: self._finish(self._timed_out())
+            terms, self._requests, self._signal, lambda: self._record.finish(self._timed_out())
         )
 
     def _result_of(
@@ -258,7 +210,7 @@ class CallExecution:
             return task.result()
         if watch.plan is None:
             return results.failed(self._use, "the tool was cancelled from within")
-        seconds = self._elapsed()
+        seconds = self._record.elapsed
         if watch.join_time() == 0 and (worker.busy or not task.done()):
             return results.abandoned(self._use, seconds, watch.plan.reason)
         return results.stopped(self._use, seconds, watch.plan.reason)
@@ -267,11 +219,7 @@ class CallExecution:
         busy = worker.close()
         if busy or not task.done():
             log.warning("call %s (%s) was abandoned", self._use.id, self._use.name)
-            self._abandon(None if task.done() else task)
-
-    def _abandon(self, task: asyncio.Task[Any] | None) -> None:
-        self._abandoned = True
-        self._scope.on_abandoned(task)
+            self._record.abandon(None if task.done() else task)
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T | None:
         """The value of ``work``; None when a stop was asked for first (work is then undone)."""
@@ -283,7 +231,7 @@ class CallExecution:
                 task.cancel()
                 await asyncio.wait((task,), timeout=self._scope.limits.join)
                 if not task.done():
-                    self._abandon(task)
+                    self._record.abandon(task)
         finally:
             task.cancel()
         return task.result() if task.done() and not task.cancelled() else None
@@ -294,9 +242,9 @@ class CallExecution:
             return False
         self._signal.trip(reason)
         if reason is CancelReason.TIMEOUT:
-            self._finish(self._timed_out())
+            self._record.finish(self._timed_out())
         else:
-            self._finish(results.skipped(self._use, reason))
+            self._record.finish(results.skipped(self._use, reason))
         return True
 
     async def _guarded(self, stage: Callable[[], Awaitable[T | None]]) -> T | ToolUseResult:
@@ -310,92 +258,8 @@ class CallExecution:
             return results.failed(self._use, "no result was returned")
         return value
 
-    def _note_end(self) -> float:
-        """The tool is over; what comes after it does not count (D22)."""
-        if self._ended is None:
-            self._ended = asyncio.get_running_loop().time()
-        return self._ended
-
     def _timed_out(self) -> ToolUseResult:
-        if self._started is not None and self._elapsed() >= self._limit:
+        if self._record.started and self._record.elapsed >= self._limit:
             return results.call_timed_out(self._use, self._limit)
         limit = self._scope.config.timeout_per_batch
-        return results.batch_timed_out(self._use, limit, self._started is not None)
-
-    def _elapsed(self) -> float:
-        assert self._started is not None
-        return asyncio.get_running_loop().time() - self._started
-
-    def batch_call(self) -> BatchCall:
-        """The call as its runner gets it."""
-        batch = self._scope.batch
-        return BatchCall(
-            tool_use=self._use,
-            batch_id=batch.batch_id,
-            step=batch.step,
-            index=self._index,
-            count=self._place.count,
-            signal=self._signal,
-            announce=self._announce,
-            progress=self._progress_from_any_thread(),
-            when_kept=self._run_when_kept if self._place.early else None,
-        )
-
-    def _run_when_kept(self, function: Callable[[], None]) -> None:
-        if self._kept:
-            function()
-        else:
-            self._when_kept.append(function)
-
-    def _announce(self, phase: CallPhase) -> None:
-        if self.result is not None or phase is self._phase:
-            return
-        self._phase = phase
-        self._pause_clock(
-            phase is CallPhase.ASKING or (phase is CallPhase.RUNNING and not self.safe)
-        )
-        self._emit(ToolPhaseChanged(self._use.id, phase))
-
-    def _pause_clock(self, pause: bool) -> None:
-        if pause and not self._paused_clock:
-            self._scope.clock.pause()
-        elif self._paused_clock and not pause:
-            self._scope.clock.resume()
-        self._paused_clock = pause
-
-    def _progress_from_any_thread(self) -> Callable[[str], None]:
-        loop = asyncio.get_running_loop()
-
-        def emit(note: str) -> None:
-            if self.result is None:
-                self._emit(ToolProgress(self._use.id, note))
-
-        def progress(note: str) -> None:
-            # An abandoned worker may speak after the loop has closed.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(emit, note)
-
-        return progress
-
-    def _finish(self, result: ToolUseResult) -> None:
-        """The first result stands; anything later is discarded (D28)."""
-        if self.result is not None:
-            return
-        duration = 0.0
-        if self._started is not None:
-            duration = (self._note_end() - self._started) * 1000
-        self._pause_clock(False)
-        self.result = replace(
-            result,
-            tool_use_id=self._use.id,
-            name=self._use.name,
-            duration_ms=duration,
-            retried=self._retried,
-        )
-        self._emit(ToolResultReady(self._scope.batch.batch_id, self._index, self.result))
-        if not self.discarded:
-            self._scope.on_result(self)
-
-    def _emit(self, event: Event) -> None:
-        if not self.discarded:
-            self._scope.emit(event)
+        return results.batch_timed_out(self._use, limit, self._record.started)
