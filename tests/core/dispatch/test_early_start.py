@@ -188,6 +188,7 @@ async def test_no_more_calls_start_early_than_a_batch_may_have() -> None:
     latch.open()
     outcome = await finish(bench, early, *uses)
     assert latch.entered == ids(2)
+    assert [call.early for call in outcome.report.calls] == [True, True, False]
     assert "at most 2 calls" in contents(outcome)[2]
 
 
