@@ -5,20 +5,18 @@ Import it after the first paint: Rich takes 80 ms.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.ports import LiveRegion
-from midturn_cli.render.block_rows import Look, RowBlock, needs_gap, render_block
+from midturn_cli.render.block_rows import Look, needs_gap
 from midturn_cli.render.blocks import AnswerEnd, AnswerText, Block, OutputBlock
-from midturn_cli.render.canvas import Canvas, ColorSystem, row_count, trimmed
+from midturn_cli.render.canvas import Canvas, ColorSystem, row_count
 from midturn_cli.render.live_rows import (
     MAX_TAIL_ROWS,
     MAX_TOOL_ROWS,
@@ -32,6 +30,13 @@ from midturn_cli.render.live_rows import (
 )
 from midturn_cli.render.status_row import status_parts, status_row
 from midturn_cli.render.theme import ThemeName, theme_named
+from midturn_cli.render.transcript_entries import (
+    AnswerEntry,
+    DroppedEntry,
+    Entry,
+    RowsEntry,
+    render_entry,
+)
 from midturn_cli.ui_events import ThemeChanged, UiEvent
 from midturn_cli.ui_state import UiState
 from midturn_core.events import CallPhase
@@ -40,36 +45,12 @@ if TYPE_CHECKING:
     from midturn_cli.render.markdown_pieces import MarkdownPiece
     from midturn_cli.render.markdown_stream import MarkdownStream
 
-_LOG = logging.getLogger(__name__)
-
 SMALLEST_TAIL = 3
 """Rows of an unfinished answer that are shown however little stands above it."""
 BELOW_TAIL = 3
 """Rows of the live region that are always there, and may break as well."""
 KEPT_ENTRIES = 500
 """Entries of the transcript that can be rendered again at another width."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    block: RowBlock
-    gap: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    piece: MarkdownPiece
-    first: bool
-    """The first piece of its answer: the presenter decides about the empty row before it."""
-    gap: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Dropped:
-    rows: int
-
-
-_Entry = _Rows | _Answer | _Dropped
 
 
 class ScreenPresenter:
@@ -91,8 +72,8 @@ class ScreenPresenter:
         self._state = UiState()
         self._answer: MarkdownStream | None = None
         self._answer_begun = False
-        self._pending: deque[_Entry] = deque()
-        self._done: deque[_Entry] = deque(maxlen=KEPT_ENTRIES)
+        self._pending: deque[Entry] = deque()
+        self._done: deque[Entry] = deque(maxlen=KEPT_ENTRIES)
         self._last: Block | None = None
 
     @property
@@ -121,7 +102,7 @@ class ScreenPresenter:
         size = 0
         while self._pending and (max_chars is None or size < max_chars or not size):
             entry = self._pending[0]
-            text = self._render(entry, width)
+            text = render_entry(entry, self._look, width)
             if parts and max_chars is not None and size + len(text) > max_chars:
                 break
             self._done.append(self._pending.popleft())
@@ -131,22 +112,22 @@ class ScreenPresenter:
 
     def drop_backlog(self, width: int, keep_rows: int) -> None:
         self._collect(at_once=True)
-        kept: deque[_Entry] = deque()
+        kept: deque[Entry] = deque()
         rows = 0
         while self._pending and rows < keep_rows:
             entry = self._pending.pop()
             kept.appendleft(entry)
-            rows += row_count(self._render(entry, width))
+            rows += row_count(render_entry(entry, self._look, width))
         dropped = sum(self._lines_of(entry, width) for entry in self._pending)
         if dropped:
-            kept.appendleft(_Dropped(dropped))
+            kept.appendleft(DroppedEntry(dropped))
         self._pending = kept
 
-    def _lines_of(self, entry: _Entry, width: int) -> int:
+    def _lines_of(self, entry: Entry, width: int) -> int:
         """How much is dropped; of an answer as it was written, since rendering it takes long."""
-        if isinstance(entry, _Answer):
+        if isinstance(entry, AnswerEntry):
             return entry.piece.source.count("\n") + 1
-        return row_count(self._render(entry, width))
+        return row_count(render_entry(entry, self._look, width))
 
     def recent(self, width: int, rows: int) -> str:
         parts: deque[str] = deque()
@@ -154,7 +135,7 @@ class ScreenPresenter:
         for entry in reversed(self._done):
             if height >= rows:
                 break
-            text = self._render(entry, width)
+            text = render_entry(entry, self._look, width)
             parts.appendleft(text)
             height += row_count(text)
         lines = "".join(parts).splitlines(keepends=True)
@@ -228,7 +209,7 @@ class ScreenPresenter:
             case _:
                 # A notice goes before the open tail, never into it.
                 self._collect(at_once=True)
-                self._pending.append(_Rows(block, self._gap_before(block)))
+                self._pending.append(RowsEntry(block, self._gap_before(block)))
 
     def _open_answer(self) -> MarkdownStream:
         if self._answer is None:
@@ -241,7 +222,7 @@ class ScreenPresenter:
         stream.feed(block.text)
         gap = self._gap_before(block)
         for index, piece in enumerate(stream.end()):
-            self._pending.append(_Answer(piece, index == 0, gap and index == 0))
+            self._pending.append(AnswerEntry(piece, index == 0, gap and index == 0))
 
     def _collect(self, *, at_once: bool = False) -> None:
         if self._answer is not None:
@@ -253,35 +234,12 @@ class ScreenPresenter:
             gap = first and self._gap_before(AnswerText(""))
             self._answer_begun = True
             self._last = AnswerText("")
-            self._pending.append(_Answer(piece, first, gap))
+            self._pending.append(AnswerEntry(piece, first, gap))
 
     def _gap_before(self, block: Block) -> bool:
         gap = self._last is not None and needs_gap(block, self._last)
         self._last = block
         return gap
-
-    def _render(self, entry: _Entry, width: int) -> str:
-        try:
-            return self._rendered(entry, width)
-        # An isolation wall: one block that cannot be rendered must not end the session.
-        except Exception:
-            _LOG.exception("a block could not be rendered")
-            return "[something could not be shown here; the log file says why]\n"
-
-    def _rendered(self, entry: _Entry, width: int) -> str:
-        look = self._look
-        match entry:
-            case _Rows():
-                text = trimmed(render_block(entry.block, look, width))
-                return f"\n{text}" if entry.gap else text
-            case _Answer():
-                text = trimmed(_render_piece(entry.piece, look, width))
-                if entry.first:
-                    text = text.lstrip("\n")
-                return f"\n{text}" if entry.gap else text
-            case _Dropped():
-                notice = Text(f"[{entry.rows} lines not shown]", look.theme.dim)
-                return look.canvas.render([notice], width)
 
 
 def _new_stream() -> MarkdownStream:
@@ -289,10 +247,3 @@ def _new_stream() -> MarkdownStream:
     from midturn_cli.render.markdown_stream import MarkdownStream
 
     return MarkdownStream()
-
-
-def _render_piece(piece: MarkdownPiece, look: Look, width: int) -> str:
-    # Imported late for the same reason as the stream.
-    from midturn_cli.render.markdown_pieces import render_piece
-
-    return render_piece(piece, look.canvas, width, look.theme.code)

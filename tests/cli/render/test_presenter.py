@@ -907,7 +907,7 @@ def test_a_block_that_cannot_be_rendered_does_not_end_the_session(
     subject, _ = presenter()
     subject.apply(Notice(NoticeLevel.INFO, "one"))
     with monkeypatch.context() as patch:
-        patch.setattr("midturn_cli.render.presenter.render_block", broken)
+        patch.setattr("midturn_cli.render.transcript_entries.render_block", broken)
         assert "could not be shown" in subject.take_committed(80)
     subject.apply(Notice(NoticeLevel.INFO, "two"))
     assert subject.take_committed(80) == "· two\n"
