@@ -77,6 +77,8 @@ class FrontEnd:
     ask_handler: AskHandler
     terminal_clipboard: bool = False
     """Whether a ``ClipboardText`` event reaches a terminal."""
+    live: bool = False
+    """Whether it has a live input line, with the keys of the configuration."""
 
 
 ModelMaker: TypeAlias = Callable[["Engine"], ModelClient]

@@ -220,7 +220,9 @@ class _Repl:
             from midturn_cli.engine import FrontEnd
             from midturn_cli.session import InteractiveSession
 
-            front = FrontEnd(self.front.emit, self.front.ask_handler, terminal_clipboard=True)
+            front = FrontEnd(
+                self.front.emit, self.front.ask_handler, terminal_clipboard=True, live=True
+            )
             self._session = InteractiveSession(self._launch, front, self)
             self._session.open()
         except Exception as error:

@@ -139,6 +139,8 @@ async def open_session(
     launch: Launch,
     make_model: ModelMaker = fast_demo,
     ask_handler: AskHandler | None = None,
+    *,
+    live: bool = True,
 ) -> AsyncGenerator[SessionKit]:
     """Open an interactive session and close it afterwards.
 
@@ -146,7 +148,7 @@ async def open_session(
     """
     events: list[UiEvent] = []
     host = RecordingHost()
-    front = FrontEnd(events.append, ask_handler or DenyingAskHandler())
+    front = FrontEnd(events.append, ask_handler or DenyingAskHandler(), live=live)
     kit = SessionKit(InteractiveSession(launch, front, host, make_model), host, events)
     kit.session.open()
     try:

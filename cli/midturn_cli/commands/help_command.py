@@ -12,13 +12,24 @@ from midturn_core.config_keys import CONFIG_KEYS
 USAGE_WIDTH = 18
 """Cells: more would break most rows of a terminal that is 80 wide."""
 
+ANSWERS = (
+    ("y, t, s, a", "Answer a question: yes once, this turn, this session, always."),
+    ("n, Esc, r", "Answer a question: no; r takes a reason for the model."),
+)
+PLAIN_KEYS = (
+    ("Enter", "Send the line; while a turn runs it is queued. /now, /next, /later: its tier."),
+    ("Enter on an empty line", "Send what was held after an interrupt."),
+    ("Ctrl-C", "Interrupt the turn. When idle: leave."),
+    ("Ctrl-D", "Leave when the turn is over."),
+    *((letters.replace("Esc, ", ""), meaning) for letters, meaning in ANSWERS),
+)
+"""Plain mode reads whole lines."""
 FIXED_KEYS = (
     ("Enter on an empty line", "Send what was held after an interrupt."),
     ("Enter after a \\", "Begin a new line."),
     ("Ctrl-C", "Interrupt the turn. When idle: clear the draft; twice within a second: leave."),
     ("Up, Down", "On an empty line: the rows that wait. Else earlier and later lines."),
-    ("y, t, s, a", "Answer a question: yes once, this turn, this session, always."),
-    ("n, Esc, r", "Answer a question: no; r takes a reason for the model."),
+    *ANSWERS,
 )
 """What ``[keys]`` does not change."""
 PREFIXES = (
@@ -34,7 +45,8 @@ def show_help(use: Use) -> None:
         return
     rows = [(_short_usage(command), command.summary, command.timing) for command in use.commands]
     use.table("Commands", ("command", "what it does", "takes effect"), rows)
-    use.table("Keys", ("key", "what it does"), [*key_rows(use.engine.config.keys), *FIXED_KEYS])
+    keys = [*key_rows(use.engine.config.keys), *FIXED_KEYS]
+    use.table("Keys", ("key", "what it does"), keys if use.engine.front.live else PLAIN_KEYS)
     use.table(
         "What you type while a turn runs", ("tier", "delivered"), tier_rows(use.engine.config.queue)
     )

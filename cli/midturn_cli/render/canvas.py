@@ -12,6 +12,9 @@ from rich.style import Style
 from rich.text import Span, Text
 from rich.theme import Theme
 
+from midturn_cli.render.light_styles import LIGHT_MARKDOWN
+from midturn_cli.render.theme import ThemeName
+
 ColorSystem = Literal["standard", "256", "truecolor"]
 
 MARKDOWN_STYLES = Theme({"markdown.code": "bold cyan", "markdown.code_block": "cyan"})
@@ -31,12 +34,20 @@ _RowKey: TypeAlias = tuple[str, str | Style, tuple[Span, ...], int]
 
 
 class Canvas:
-    """Renders at a width. ``color_system`` None writes no escape sequence at all."""
+    """Renders at a width. ``color_system`` None writes no escape sequence at all.
 
-    def __init__(self, color_system: ColorSystem | None) -> None:
+    ``background`` is that of the terminal: the elements of Markdown have their styles by it.
+    """
+
+    def __init__(self, color_system: ColorSystem | None, background: ThemeName = "dark") -> None:
         self._color_system: ColorSystem | None = color_system
+        self._background = background
         self._kept: Console | None = None
         self._rows: dict[_RowKey, list[str]] = {}
+
+    def on(self, background: ThemeName) -> Canvas:
+        """One like this for another background."""
+        return Canvas(self._color_system, background)
 
     def render(self, renderables: Iterable[RenderableType], width: int) -> str:
         """Whole lines of ANSI text, exactly as Rich prints the renderables one after another."""
@@ -86,7 +97,7 @@ class Canvas:
             markup=False,
             highlight=False,
             emoji=False,
-            theme=MARKDOWN_STYLES,
+            theme=LIGHT_MARKDOWN if self._background == "light" else MARKDOWN_STYLES,
         )
 
 

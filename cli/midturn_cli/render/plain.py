@@ -131,7 +131,7 @@ class PlainPresenter:
             new = item.uuid not in self._queued and item.uuid not in on_the_way
             if new and (state.busy or item.held):
                 barred = item.uuid in state.barred
-                waiting = Waiting(state.busy, barred, state.queue_settings)
+                waiting = Waiting(state.busy, barred, state.queue_settings, way_out="")
                 when = waits_until(item, state.calls, waiting)
                 notes = queue_notes(item, state.unstored, state.store_fails)
                 text = " · ".join((one_line(item.input_text), *notes))

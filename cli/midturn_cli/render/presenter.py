@@ -67,7 +67,7 @@ class ScreenPresenter:
         color_system: ColorSystem | None = "truecolor",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._look = Look(Canvas(color_system), theme_named(theme))
+        self._look = Look(Canvas(color_system, theme), theme_named(theme))
         self._clock = clock
         self._state = UiState()
         self._answer: MarkdownStream | None = None
@@ -92,7 +92,7 @@ class ScreenPresenter:
 
     def apply(self, event: UiEvent) -> None:
         if isinstance(event, ThemeChanged):
-            self._look = Look(self._look.canvas, theme_named(event.theme))
+            self._look = Look(self._look.canvas.on(event.theme), theme_named(event.theme))
         for block in self._state.apply(event, self._clock()):
             self._add(block)
 

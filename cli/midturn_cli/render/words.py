@@ -218,6 +218,8 @@ class Waiting:
     settings: QueueConfig = QueueConfig()
     behind_edited: bool = False
     """It stands behind what is being edited."""
+    way_out: str = " — Esc stops it"
+    """What is said of a call that a NOW waits for."""
 
 
 def waits_until(item: QueuedInput, running: Sequence[LiveCall], waiting: Waiting) -> str:
@@ -234,7 +236,7 @@ def waits_until(item: QueuedInput, running: Sequence[LiveCall], waiting: Waiting
             if not settings.now_hastens:
                 return NOW_WITHOUT_HASTE
             blocking = next((call for call in running if _blocks_now(call)), None)
-            return f"waits for {blocking.call.name} — Esc stops it" if blocking else "at once"
+            return f"waits for {blocking.call.name}{waiting.way_out}" if blocking else "at once"
         case QueuedInputPriority.NEXT:
             if waiting.barred:
                 return "after the command before it"

@@ -37,17 +37,18 @@ _MEASURED_LINES = 200
 _SHORT_TAG_COLUMNS = 60
 """Narrower terminals show the tier without its meaning."""
 
+# #767676 is read on white and on black alike (4.5 to 1); bright black on white is not.
 STYLE = Style.from_dict(
     {
         "tier.now": "bold fg:ansired",
         "tier.next": "bold",
-        "tier.later": "fg:ansibrightblack",
-        "tier.meaning": "fg:ansibrightblack",
+        "tier.later": "fg:#767676",
+        "tier.meaning": "fg:#767676",
         "glyph": "bold",
         "vi": "bold",
-        "stash": "fg:ansibrightblack",
+        "stash": "fg:#767676",
         "hint": "bold",
-        "menu.meta": "fg:ansibrightblack",
+        "menu.meta": "fg:#767676",
         "menu.current": "reverse",
     }
 )

@@ -10,7 +10,7 @@ import pytest
 from midturn_cli.commands.all_commands import all_commands
 from midturn_cli.commands.command import Command
 from midturn_cli.commands.context_command import estimate
-from midturn_cli.commands.help_command import FIXED_KEYS, key_rows, tier_rows
+from midturn_cli.commands.help_command import FIXED_KEYS, PLAIN_KEYS, key_rows, tier_rows
 from midturn_cli.commands.info_commands import first_sentence
 from midturn_cli.ui_events import CommandTable
 from midturn_core import paths
@@ -160,6 +160,13 @@ async def test_help_lists_commands_keys_tiers_and_prefixes(tmp_path: Path) -> No
             tier: (meaning,) for tier, meaning in tier_rows(QueueConfig())
         }
         assert set(cells(kit, "Prefixes")) == {"@path", "!command", "/command"}
+
+
+async def test_help_names_no_key_that_plain_mode_does_not_have(tmp_path: Path) -> None:
+    async with open_session(make_launch(tmp_path), live=False) as kit:
+        await kit.run("/help")
+        assert set(cells(kit, "Keys")) == {key for key, _ in PLAIN_KEYS}
+        assert "Esc" not in " ".join(cells(kit, "Keys"))
 
 
 def test_help_says_what_the_configuration_makes_of_the_tiers() -> None:
