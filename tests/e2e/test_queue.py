@@ -137,6 +137,7 @@ def test_an_urgent_line_waits_out_a_running_tool_and_skips_what_has_not_started(
 
 
 def test_an_urgent_line_cuts_the_answer_and_what_was_said_stays(tmp_path: Path) -> None:
+    """MB-0102: no further step boundary would have come."""
     latch = Latch()
     with (
         MessagesServer(

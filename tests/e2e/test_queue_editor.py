@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 from tests.support.fifo_latch import FifoLatch
@@ -178,3 +179,99 @@ def test_up_goes_on_to_earlier_lines_behind_the_oldest_row(tmp_path: Path) -> No
         latch.open()
         live.see("read it")
         assert said_in(server.wait_for_requests(2)[1]) == [typed("the only row")]
+
+
+def test_what_waits_at_the_end_is_printed_and_offered_when_the_session_goes_on(
+    tmp_path: Path,
+) -> None:
+    """MB-0111: also a row that was being edited, with the text that was saved."""
+    with MessagesServer(Reply(Says("busy ", Latch()))) as server:
+        with live_midturn(server, tmp_path) as live:
+            live.enter("go")
+            live.see("busy")
+            live.enter("remember me")
+            live.enter("and me")
+            live.key("up")
+            live.see(rf"edit {GLYPH} and me")
+            live.type(" half")
+            live.process.send_signal(signal.SIGTERM)
+            shown = live.see_anywhere("They are kept, and offered when you go on")
+            assert "remember me" in shown.text.split("2 queued input(s) were not sent:")[1]
+        with live_midturn(server, tmp_path, Start(["-c"])) as live:
+            live.see("Left from last time, held")
+            live.see(r"1 +NEXT +\S+ +remember me")
+            live.see(r"2 +NEXT +\S+ +and me$")
+            live.see("queue 2 held")
+            assert len(server.requests) == 1
+            server.add(Reply(Says("both are read")))
+            live.key("enter")
+            live.see("both are read")
+            assert said_in(server.requests[-1])[-2:] == [typed("remember me"), typed("and me")]
+
+
+def test_a_kill_while_a_row_is_edited_leaves_it_as_it_was_saved(tmp_path: Path) -> None:
+    with MessagesServer(Reply(Says("busy ", Latch()))) as server:
+        with live_midturn(server, tmp_path) as live:
+            live.enter("go")
+            live.see("busy")
+            live.enter("one")
+            live.enter("two")
+            live.key("up")
+            live.see(rf"edit {GLYPH} two")
+            live.type(" half")
+            live.see("one · after this step")
+            live.see_not("storing")
+            live.process.kill()
+            live.process.wait()
+        with live_midturn(server, tmp_path, Start(["-c"])) as live:
+            live.see(r"1 +NEXT +\S+ +one")
+            live.see(r"2 +NEXT +\S+ +two$")
+            live.see("queue 2 held")
+            live.key("up")
+            live.see(rf"edit {GLYPH} two")
+
+
+def test_an_interrupt_leaves_the_draft_and_the_row_that_is_edited_alone(tmp_path: Path) -> None:
+    """MB-0109: the unsent text is untouched."""
+    with (
+        MessagesServer(Reply(Says("busy ", Latch())), Reply(Says("sent at last"))) as server,
+        live_midturn(server, tmp_path) as live,
+    ):
+        live.enter("go")
+        live.see("busy")
+        live.type("draft X")
+        live.key("ctrl-c")
+        live.see("Cancelled after")
+        live.see_draft("draft X")
+        live.send(CUT_LINE)
+        server.add(Reply(Says("busy again ", Latch())))
+        live.enter("again")
+        live.see("sent at last")
+        live.see_idle()
+        live.enter("once more")
+        live.see("busy again")
+        live.enter("a row")
+        live.key("up")
+        live.type(" with more")
+        live.key("ctrl-c")
+        live.see_times("Cancelled after", 2)
+        live.see(rf"edit {GLYPH} a row with more")
+        live.key("enter")
+        live.see("queue 1 held")
+        live.see("a row with more · held")
+
+
+def test_at_sixty_columns_row_and_keys_are_readable(tmp_path: Path) -> None:
+    start = Start(cols=60, rows=20)
+    with (
+        MessagesServer(Reply(Says("busy ", Latch()))) as server,
+        live_midturn(server, tmp_path, start) as live,
+    ):
+        live.enter("go")
+        live.see("busy")
+        live.enter("a line that is far too long for the row of a narrow screen")
+        live.enter("short")
+        live.key("up")
+        live.see(r"^▸ NEXT +short · being edited")
+        live.see(r"^  NEXT +a line that is .*… · after this step")
+        live.see(r"^Enter saves · Esc leaves · Ctrl-D removes · Tab tier$")

@@ -48,7 +48,7 @@ def outcome(receipt: Receipt) -> str:
         case ReceiptState.CANCELLED:
             return "cancelled"
         case ReceiptState.EXPIRED:
-            return "expired (/queue restore)"
+            return "expired"
         case ReceiptState.RESTORED:
             return "expired, restored"
         case _:
