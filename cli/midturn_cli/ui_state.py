@@ -338,7 +338,10 @@ class UiState:
                 self.barred = behind_command(self.queue)
                 places = (n for n, item in enumerate(self.queue) if item.being_edited)
                 self.edited = next(places, None)
-                self.behind_edited = behind_edited(self.queue)
+                # Few are edited, and many may wait.
+                nothing = frozenset[str]()
+                edited = self.edited is not None
+                self.behind_edited = behind_edited(self.queue) if edited else nothing
                 # A line typed when idle passes through the queue too, but it did not wait there.
                 self._waited |= {item.uuid for item in self.queue if self.busy or item.held}
             case StatusChanged():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -303,9 +304,9 @@ def origin_words(item: QueuedInput) -> str:
 def queue_words(queue: Sequence[QueuedInput]) -> str:
     """How many wait in each tier. It looks at all of them: too much for every frame."""
     # What is edited counts as what it is again when it is left.
-    going = [item for item in queue if not item.held or item.bars_others]
-    held = len(queue) - len(going)
-    counts = [(tier.name, sum(i.priority is tier for i in going)) for tier in QueuedInputPriority]
-    words = [f"{count} {name}" for name, count in counts if count]
-    words += [f"{held} held"] if held else []
+    counts = Counter(
+        item.priority.name if not item.held or item.bars_others else "held" for item in queue
+    )
+    order = (*(tier.name for tier in QueuedInputPriority), "held")
+    words = [f"{counts[name]} {name}" for name in order if counts[name]]
     return f"queue {' '.join(words)}" if words else ""

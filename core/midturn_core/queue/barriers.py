@@ -12,7 +12,9 @@ def behind_command(waiting: Iterable[QueuedInput]) -> frozenset[str]:
     """The uuids of the NEXT prompts that a command bars. ``waiting`` is in delivery order; held
     inputs bar nothing.
     """
-    free = (item for item in waiting if not item.held)
+    # No LATER input is barred, and none bars: in delivery order they are the end of what counts.
+    ahead = itertools.takewhile(lambda item: item.priority <= QueuedInputPriority.NEXT, waiting)
+    free = (item for item in ahead if not item.held)
     rest = itertools.dropwhile(lambda item: item.is_prompt, free)
     return frozenset(
         item.uuid for item in rest if item.is_prompt and item.priority is QueuedInputPriority.NEXT

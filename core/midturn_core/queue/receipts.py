@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -84,6 +85,8 @@ class QueueReceipts:
         self._now = now
         self._lock = threading.Lock()
         self._receipts: dict[str, Receipt] = {}
+        self._ended: deque[str] = deque()
+        """In the order in which they ended."""
         self._tools: tuple[str, ...] = ()
 
     def all(self) -> Sequence[Receipt]:
@@ -146,8 +149,16 @@ class QueueReceipts:
             item.uuid, item.input_text[:MAX_TEXT], item.priority, item.enqueued_at
         )
         if len(self._receipts) > KEPT_RECEIPTS:
-            ended = (r.uuid for r in self._receipts.values() if r.ended_at is not None)
-            self._receipts.pop(next(ended, ""), None)
+            self._drop_one_that_ended()
+
+    def _drop_one_that_ended(self) -> None:
+        """The one that ended first, without a look at all that may still wait."""
+        while self._ended:
+            uuid = self._ended.popleft()
+            known = self._receipts.get(uuid)
+            if known is not None and known.ended_at is not None:
+                del self._receipts[uuid]
+                return
 
     def _follow(self, item: QueuedInput) -> None:
         known = self._receipts.get(item.uuid)
@@ -179,3 +190,4 @@ class QueueReceipts:
             self._receipts[uuid] = replace(
                 known, state=state, ended_at=self._now(), step=step, tools=tools, cut=cut
             )
+            self._ended.append(uuid)
