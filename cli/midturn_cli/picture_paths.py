@@ -79,9 +79,9 @@ def _plain_path(word: str) -> str:
         return ""
 
 
-def picture_at(path: str, workspace: Path) -> ImageBlock | str | None:
-    """The picture in a file; one sentence why it cannot be sent; None when the file is missing,
-    or neither its content nor its name is that of a picture.
+def picture_at(path: str, workspace: Path, *, must_exist: bool = False) -> ImageBlock | str | None:
+    """The picture in a file; one sentence why it cannot be sent; None when neither its content nor
+    its name is that of a picture, or the file is missing, unless ``must_exist``.
 
     It is read where it is called: at most 4 MB of a file that the user has just named.
     """
@@ -96,8 +96,11 @@ def picture_at(path: str, workspace: Path) -> ImageBlock | str | None:
     named_so, name = file.suffix.lower() in SUFFIXES, _shown_name(file.name)
     try:
         picture = load_picture(file)
-    except (FileNotFoundError, ValueError):  # no such file, or no path at all
+    except ValueError:  # no path at all
         return None
+    except FileNotFoundError:
+        missing = must_exist and named_so
+        return f"{name} was not attached: there is no such file." if missing else None
     except OSError as error:
         return f"{name} was not attached: {error.strerror}." if named_so else None
     except PictureError as error:
@@ -112,7 +115,7 @@ def pictures_in(
     """The pictures that a text names with ``@``, each once, where no draft shows them."""
     pictures: list[ImageBlock] = []
     for path in dict.fromkeys(at.path for at in at_paths(text)) if takes_pictures(text) else ():
-        found = picture_at(path, workspace)
+        found = picture_at(path, workspace, must_exist=True)
         if isinstance(found, str):
             complain(found)
         elif found is not None:

@@ -57,7 +57,7 @@ class PictureShelf:
         if not _JUST_TYPED.search(before) or not takes_pictures(draft):
             return None
         found = [at for at in at_paths(before) if at.end == len(before) - 1]
-        place = self._placeholder(found[0].path) if found else None
+        place = self._placeholder(found[0].path, must_exist=True) if found else None
         return before[: found[0].start] + place + before[-1] if place else None
 
     def fold_all(self, draft: str) -> str:
@@ -65,7 +65,7 @@ class PictureShelf:
         if "@" not in draft or not takes_pictures(draft):
             return draft
         for at in reversed(at_paths(draft)):
-            place = self._placeholder(at.path)
+            place = self._placeholder(at.path, must_exist=True)
             if place:
                 draft = draft[: at.start] + place + draft[at.end :]
         return draft
@@ -86,8 +86,8 @@ class PictureShelf:
         known = self._attached.get(place[0])
         return f"@{_written(str(known.path))}" if known else place[0]
 
-    def _placeholder(self, path: str) -> str | None:
-        found = picture_at(path, self._workspace)
+    def _placeholder(self, path: str, *, must_exist: bool = False) -> str | None:
+        found = picture_at(path, self._workspace, must_exist=must_exist)
         if found is None:
             return None
         if isinstance(found, str):
