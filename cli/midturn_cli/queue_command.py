@@ -88,7 +88,7 @@ class _Waiting:
             return f"Nothing waits in {self.queue.target.id}.\n"
         rows = [f"Waiting in {self.queue.target.id}:"]
         for number, item in enumerate(items, start=1):
-            held = "held" if item.held else ""
+            held = "expired" if item.expired else "held" if item.held else ""
             notes = (held, sender_note(item), attachments_note(item), age(item.enqueued_at))
             notes_text = " · ".join(filter(None, notes))
             text = one_line(f"{item.input_text} · {notes_text}")
@@ -103,6 +103,7 @@ class _Waiting:
                 "tier": item.priority.name,
                 "text": item.input_text,
                 "held": item.held,
+                "expired": item.expired,
                 "enqueued_at": item.enqueued_at.isoformat(),
                 "metadata": dict(item.metadata),
             }

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from midturn_core.controller import LineKind, LineRunner
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.attachments import attachments_of
-from midturn_core.queue.events import QueueChangeReason
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.types import KIND_KEY, QueuedInput, QueuedInputPriority
 
@@ -78,9 +77,7 @@ class QueueEdits:
 
     def remove(self, uuid: str) -> QueuedInput | None:
         """Take one out, never sent; None when it waits no more."""
-        removed = self._queue.remove(uuid, QueueChangeReason.CANCELLED)
-        self._wake()
-        return removed
+        return self._queue.remove(uuid)
 
     def set_tier(self, uuid: str, tier: QueuedInputPriority) -> bool:
         """Put one at the end of a tier; False when it waits no more."""

@@ -144,8 +144,9 @@ class RowEditing:
         return True
 
     def _take(self, uuid: str, queue: QueuePort) -> bool:
-        self._let_go(queue)
+        # Before the other is let go: when idle, that one starts a turn, and this one must not go along.
         item = queue.begin(uuid)
+        self._let_go(queue)
         if item is None:
             self._draft.drop()
             return False
@@ -161,7 +162,6 @@ class RowEditing:
         return True
 
     def _remove(self, uuid: str, queue: QueuePort) -> None:
-        self._editing = None
         removed = queue.remove(uuid)
         if removed is not None:
             self._removed_at = self._parts.clock()

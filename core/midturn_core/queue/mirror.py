@@ -268,7 +268,7 @@ class RepositoryMirror:
         kept = item.as_expired()
         if item.uuid in self._unstored:
             self._unstored[item.uuid] = kept
-        self._repeat(lambda: self._store.replace(kept))
+        self._repeat(partial(self._write_again, kept))
 
     def _repeat(self, change: Callable[[], object]) -> None:
         """Make a change in the store as well. It answers False where somebody else was faster:
@@ -321,12 +321,12 @@ class RepositoryMirror:
         found = self._stored()
         self._store.confirm([item.uuid for item in found if item.uuid in delivered])
         found = [item for item in found if item.uuid not in delivered]
-        self.expired = tuple(item for item in found if item.expired)
-        self._known.update(item.uuid for item in self.expired)
-        left = [item for item in found if not item.expired]
-        refused = [(item, self._hooks.left_refusal(item)) for item in left]
+        refused = [(item, self._hooks.left_refusal(item)) for item in found]
         self._take_out([(item, why) for item, why in refused if why])
-        leftovers = [item.as_held() for item, why in refused if not why]
+        left = [item for item, why in refused if not why]
+        self.expired = tuple(item for item in left if item.expired)
+        self._known.update(item.uuid for item in self.expired)
+        leftovers = [item.as_held() for item in left if not item.expired]
         for item in leftovers:
             self._store.replace(self._hooks.sealed(item))
         self._bring_in(leftovers)

@@ -18,6 +18,7 @@ from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import InterruptCoordinator
 from midturn_core.permission.ask import Ask
 from midturn_core.queue.attachments import AttachmentRef
+from midturn_core.queue.barriers import may_go
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.types import QueuedInput
@@ -60,6 +61,8 @@ class Bench:
         self.queue = MessageQueueManager(InMemoryMessageQueueRepository())
         self.lines = Lines()
         self.woken = 0
+        self.could_go: list[list[str]] = []
+        """What an idle session would have started with, each time it was woken."""
         self.edits = QueueEdits(self.queue, MAIN, self.lines, self._wake)
         self.session = FakeSession(busy=True, rows=self.edits)
         for number, text in enumerate(texts):
@@ -68,6 +71,7 @@ class Bench:
 
     def _wake(self) -> None:
         self.woken += 1
+        self.could_go.append([item.input_text for item in may_go(self.edits.waiting())])
 
     @property
     def texts(self) -> list[str]:
@@ -116,6 +120,19 @@ async def test_enter_saves_in_place_with_the_same_identity() -> None:
     assert bench.item("ONE").uuid == before
     assert bench.session.texts == []
     assert bench.woken
+
+
+async def test_the_row_that_is_gone_to_does_not_go_along_with_the_one_that_is_left() -> None:
+    bench = Bench("one", "two", "three")
+    async with live_terminal(bench.session) as terminal:
+        terminal.send(UP + UP + UP)
+        await terminal.draft_is("one")
+        terminal.send(DOWN)
+        await terminal.draft_is("two")
+        assert bench.could_go == [["one"], [], ["one"]]
+        await terminal.press(CTRL_D)
+        await terminal.draft_is("one")
+        assert bench.could_go[3:] == [[]]
 
 
 async def test_a_changed_row_is_saved_by_going_to_another() -> None:

@@ -149,3 +149,19 @@ async def test_an_expired_input_stays_in_the_store_and_is_found_by_the_next_run(
     await second.close()
     assert store.size(MAIN) == 0
     assert after.size(MAIN) == 0
+
+
+async def test_an_expired_command_that_somebody_else_put_into_the_store_is_refused() -> None:
+    """What is restored runs: it must have been typed in the session, as anything that waits."""
+    store = InMemoryMessageQueueRepository()
+    planted = QueuedInput("!touch x", MAIN, metadata={"kind": "shell"})
+    store.enqueue(planted.as_expired())
+    hooks = MirrorHooks(
+        trouble=lambda _: None, arrived=lambda: None, left_refusal=lambda _: "not from here"
+    )
+    manager, _, _ = setup()
+    mirror = RepositoryMirror(manager, lambda: store, MAIN, hooks)
+    assert await mirror.start() == []
+    await mirror.close()
+    assert mirror.expired == ()
+    assert store.size(MAIN) == 0
