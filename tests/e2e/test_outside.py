@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from midturn_core.session.running import SessionState
 from tests.support.fifo_latch import FifoLatch
-from tests.support.live_midturn import COMMAND, Start, live_midturn
+from tests.support.live_midturn import COMMAND, Start, live_midturn, write_config
 from tests.support.messages_script import DEADLINE, Calls, Latch, Reply, Says
 from tests.support.messages_server import MessagesServer
 from tests.support.midturn_process import midturn_environment, run_midturn
@@ -247,3 +249,36 @@ def test_a_session_of_another_machine_is_reached_through_redis_by_its_id(
         assert b"it does not run on this machine" in done.stdout
         live.see("heard you")
         live.see_anywhere(r"❯ hello\n  from other machine")
+
+
+def test_a_store_that_cannot_be_used_is_told_by_every_command(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    write_config(f'[queue]\npath = "{shared}/queue.db"\n')
+    listed = run_midturn("sessions", cwd=tmp_path)
+    assert (listed.returncode, listed.stdout) == (1, b"No session runs.\n")
+    assert f"make it private with: chmod 700 '{shared}'".encode() in listed.stderr
+    write_config('[queue]\nbackend = "redis"\nurl = "redis://127.0.0.1:1"\n')
+    said = refused(tmp_path, 1, "send", "--to", "20260704-091200-a1b2c3", "hello")
+    assert said.startswith("midturn: not sent: the queue in Redis at 127.0.0.1:1/0 cannot be used")
+    said = refused(tmp_path, 1, "queue", "--to", "20260704-091200-a1b2c3")
+    assert "start the server, or correct queue.url" in said
+    write_config('[queue]\nbackend = "memory"\n')
+    assert "no session with an id" in refused(tmp_path, 2, "send", "--to", "none", "hello")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("send", "send needs a text"),
+        ("send --now --later x", "--now and --later cannot be used together"),
+        ("send --to a --last x", "--to and --last cannot be used together"),
+        ("send --to= x", "--to needs the ID of a session"),
+        ("send a b", "put a prompt of several words in quotes"),
+        ("queue mv 1", "needs the number of the list and the number to move it to"),
+        ("queue drop 1", "does not know 'drop 1'; it takes ls, rm N, mv N M"),
+        ("queue rm 1 --json", "--json goes with midturn queue ls"),
+    ],
+)
+def test_a_mistake_in_the_command_line_is_told(line: str, words: str, tmp_path: Path) -> None:
+    assert words in refused(tmp_path, 2, *line.split(" "))
