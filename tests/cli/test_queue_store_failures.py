@@ -15,6 +15,7 @@ from midturn_cli.render.words import NOT_STORED, STORING, queue_notes
 from midturn_cli.ui_events import QueueChanged
 from midturn_core import paths
 from midturn_core.events import Notice
+from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue import mirror
 from midturn_core.queue.open_store import store_opener
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilter
@@ -139,18 +140,42 @@ async def test_a_server_that_dies_before_a_delivery_delays_it_by_nothing_but_a_m
             await until(lambda: stored(busy) == [])
 
 
+def open_folder(file: Path) -> None:
+    file.parent.chmod(0o755)
+
+
+def close_folder(file: Path) -> None:
+    file.parent.chmod(0o700)
+
+
+def open_file(file: Path) -> None:
+    file.chmod(0o644)
+
+
+def close_file(file: Path) -> None:
+    file.chmod(0o600)
+
+
+def put_a_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def damage(file: Path) -> None:
+    file.write_bytes(b"no database " * 99)
+
+
 @pytest.mark.parametrize(
     ("breaks", "mends", "told"),
     [
-        (lambda f: f.parent.chmod(0o755), lambda f: f.parent.chmod(0o700), "chmod 700"),
-        (lambda f: f.chmod(0o644), lambda f: f.chmod(0o600), "chmod 600"),
-        (lambda f: (f.unlink(), f.mkdir()), lambda f: f.rmdir(), "it is no file"),
-        (lambda f: f.write_bytes(b"no database " * 99), lambda f: f.unlink(), "move it aside"),
+        (open_folder, close_folder, "chmod 700"),
+        (open_file, close_file, "chmod 600"),
+        (put_a_folder, Path.rmdir, "it is no file"),
+        (damage, Path.unlink, "move it aside"),
     ],
-    ids=["a folder of others", "a file of others", "a folder in its place", "a damaged file"],
 )
 async def test_a_file_that_cannot_be_used_is_told_with_the_way_out(
-    breaks: Callable[[Path], object], mends: Callable[[Path], object], told: str, tmp_path: Path
+    breaks: Callable[[Path], None], mends: Callable[[Path], None], told: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "private" / "queue.db"
     file.parent.mkdir(mode=0o700)
@@ -194,8 +219,6 @@ async def test_what_no_store_has_at_the_end_is_handed_back_whole(tmp_path: Path)
 
 
 def test_a_line_is_on_its_way_before_it_is_stored() -> None:
-    from midturn_core.ids import AgentRuntimeId
-
     item = QueuedInput("one", AgentRuntimeId("s"))
     assert queue_notes(item, frozenset({item.uuid}), False) == [STORING]
     assert queue_notes(item, frozenset(), False) == []

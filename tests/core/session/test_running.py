@@ -8,7 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def a_session(session_id: str = "s-1") -> RunningSession:
 @contextmanager
 def present(
     folder: Path, session: RunningSession, environ: dict[str, str] | None = None
-) -> Iterator[Presence]:
+) -> Generator[Presence]:
     presence = Presence(folder, session, environ or {})
     presence.announce()
     try:
@@ -129,7 +129,7 @@ def test_too_many_calls_hold_nobody_up(tmp_path: Path) -> None:
 
 
 def test_where_the_path_is_too_long_for_a_socket_it_is_in_the_runtime_folder(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    tmp_path: Path,
 ) -> None:
     folder = tmp_path / ("deep" * 20) / "run"
     folder.parent.mkdir(parents=True)
