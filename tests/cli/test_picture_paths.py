@@ -95,7 +95,9 @@ def test_what_was_meant_as_a_picture_is_refused_aloud_and_anything_else_is_left(
     (tmp_path / "c.md").write_text("text")
     (tmp_path / "folder").mkdir()
     said: list[str] = []
-    assert pictures_in("@a.bmp @b.png @c.md @folder @gone.png @gone.md", tmp_path, said.append) == ()
+    assert (
+        pictures_in("@a.bmp @b.png @c.md @folder @gone.png @gone.md", tmp_path, said.append) == ()
+    )
     assert said == [
         "a.bmp was not attached: it is a BMP picture, and the service takes PNG, JPEG, GIF and "
         "WebP.",

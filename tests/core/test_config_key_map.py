@@ -87,6 +87,15 @@ def test_a_built_in_key_is_free_when_its_action_has_another(tmp_path: Path) -> N
     assert (loaded.config.keys.stash, loaded.config.keys.expand) == (("c-o",), ("c-s",))
 
 
+def test_two_actions_that_are_never_possible_together_may_share_a_key(tmp_path: Path) -> None:
+    keys = load(tmp_path, 'leave = ["c-d", "f10"]\nrow_up = "escape k"').config.keys
+    assert (keys.leave, keys.remove_row, keys.row_up) == (
+        ("c-d", "f10"),
+        ("c-d",),
+        ("escape k",),
+    )
+
+
 @pytest.mark.parametrize(("action", "key"), [("stash", "c-x"), ("stash", "c-x c-u c-s")])
 def test_a_key_that_begins_another_is_refused(tmp_path: Path, action: str, key: str) -> None:
     said = complaint(tmp_path, f'{action} = "{key}"')

@@ -687,6 +687,42 @@ def test_only_the_last_three_waiting_lines_are_shown() -> None:
     assert [row.split(" · ")[0] for row in rows[1:]] == [f"NEXT  line {i}" for i in (7, 8, 9)]
 
 
+def edited_among(count: int, place: int) -> QueueChanged:
+    items = [typed(f"line {i}") for i in range(count)]
+    items[place] = items[place].as_edited()
+    return QueueChanged(tuple(items))
+
+
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        (9, ["+7 more", "  NEXT  line 7", "  NEXT  line 8", "▸ NEXT  line 9"]),
+        (8, ["+7 more", "  NEXT  line 7", "▸ NEXT  line 8", "  NEXT  line 9"]),
+        (4, ["+4 more", "▸ NEXT  line 4", "  NEXT  line 5", "  NEXT  line 6", "+3 more"]),
+        (0, ["▸ NEXT  line 0", "  NEXT  line 1", "  NEXT  line 2", "+7 more"]),
+    ],
+)
+def test_the_line_that_is_edited_is_always_shown_and_marked(place: int, shown: list[str]) -> None:
+    rows = live(edited_among(10, place)).queue.split("\n")
+    assert [row.split(" · ")[0] for row in rows] == shown
+
+
+def test_a_line_that_is_edited_and_those_behind_it_say_so() -> None:
+    region = live(edited_among(3, 1))
+    assert [row.rpartition("· ")[2] for row in region.queue.split("\n")] == [
+        "after this step",
+        "being edited",
+        "after the line being edited",
+    ]
+
+
+def test_a_line_that_is_edited_counts_as_what_it_is_again_afterwards() -> None:
+    held = typed("line", metadata={HELD_KEY: "1"}).as_edited()
+    (free,) = edited_among(1, 0).items
+    idle = StatusInfo("model", False, "default", True, 4, 2)
+    assert "queue 1 NEXT 1 held" in live(StatusChanged(idle), QueueChanged((free, held))).status
+
+
 def test_a_question_shows_everything_and_how_to_answer_when_armed() -> None:
     question = ask("git push origin main", index=1, count=3, rule="Bash(git push:*)")
     region = live(AskRequested(question), keyboard=AskKeyboard.ARMED)
