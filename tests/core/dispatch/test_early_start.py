@@ -12,6 +12,7 @@ from midturn_core.call_runner import PendingCall, denied
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.early import EarlyBatch
 from midturn_core.dispatch.runner import ToolBatch
+from midturn_core.dispatch.slots import Slots
 from midturn_core.dispatch.types import BatchOutcome, SequentialCause
 from midturn_core.events import (
     BatchFinished,
@@ -28,13 +29,14 @@ from midturn_core.interceptor import ToolInterceptor, ToolInterceptors
 from midturn_core.interrupt import CancelReason
 from midturn_core.model.messages import JsonObject, ToolUse, ToolUseResult
 from midturn_core.read_files import ReadStamp
-from midturn_core.tool import ToolContext, ToolResult
+from midturn_core.tool import ConcurrencyBehavior, InterruptBehavior, ToolContext, ToolResult
 from tests.core.dispatch.kit import (
     CONTEXT,
     DEADLINE,
     QUICK,
     Bench,
     Latch,
+    ProbeTool,
     contents,
     ids,
     outcomes,
@@ -296,6 +298,43 @@ async def test_a_dropped_cooperative_call_is_asked_to_stop_and_an_obstinate_one_
     assert bench.dispatcher.abandoned == 1
     assert in_batches(bench) == []
     gate.set()
+
+
+async def test_a_call_that_the_message_drops_in_its_middle_gives_no_other_its_result() -> None:
+    bench = Bench(safe("Grep"), config=STREAMING)
+    early = begin(bench)
+    uses = hear(early, "Grep", "Grep")
+    await bench.until(lambda: len(bench.of(ToolUseEndedEarly)) == 2)
+    outcome = await finish(bench, early, uses[1])
+    assert result_ids(outcome) == ["call-1"]
+    assert [call.early for call in outcome.report.calls] == [False]
+
+
+class OnItsOwnPlace(ProbeTool):
+    """A tool of which each call may run beside others, on a place of its own."""
+
+    places = Slots(1)
+
+    def concurrency_of(self, tool_input: JsonObject) -> ConcurrencyBehavior:
+        return ConcurrencyBehavior.CONCURRENT_SAFE
+
+    def why_alone(self, tool_input: JsonObject) -> str:
+        return ""
+
+
+async def test_a_call_on_a_place_of_its_own_does_not_start_for_a_mere_promise() -> None:
+    """A subagent costs money; behind it other calls still start early."""
+    sequential, outside = ConcurrencyBehavior.SEQUENTIAL, InterruptBehavior.EXTERNALLY_TERMINATED
+    task = OnItsOwnPlace("Task", concurrency=sequential, interrupt=outside)
+    bench = Bench(task, safe("Grep"), config=STREAMING)
+    early = begin(bench)
+    uses = hear(early, "Task", "Grep")
+    await bench.until(lambda: len(bench.of(ToolUseEndedEarly)) == 1)
+    outcome = await finish(bench, early, *uses)
+    assert [(call.early, call.pooled) for call in outcome.report.calls] == [
+        (False, False),
+        (True, True),
+    ]
 
 
 async def test_a_call_that_the_message_drops_at_its_end_is_cut_and_forgotten() -> None:

@@ -320,6 +320,25 @@ async def test_fail_fast_starts_no_further_call_and_asks_cooperative_ones_to_sto
     assert outcome.report.every_call_failed
 
 
+async def test_what_a_person_decided_outweighs_a_failure_after_it() -> None:
+    """The batch counts as cut by the person, and so not towards the stall guard (D39)."""
+    body, cut = Steered(cooperates=True), asyncio.Event()
+
+    async def fail(tool_input: JsonObject, context: ToolContext) -> ToolResult:
+        await cut.wait()
+        return ToolResult(error="no such file")
+
+    config = ToolConcurrencyConfig(True, fail_fast=True)
+    bench = Bench(safe("Fail", fail), safe("Grep", body), config=config)
+    batch = bench.start("Fail", "Grep")
+    await body.until_entered(1)
+    assert bench.dispatcher.cancel_call("call-1")
+    cut.set()
+    report = (await batch).report
+    assert report.cancelled_by is CancelReason.CALL_CANCELLED
+    assert not report.every_call_failed
+
+
 async def test_without_fail_fast_a_failure_stops_nothing() -> None:
     async def fail(tool_input: JsonObject, context: ToolContext) -> ToolResult:
         return ToolResult(error="no such file")

@@ -135,15 +135,21 @@ async def test_a_close_that_is_cut_short_ends_the_workers_too() -> None:
 
 async def test_close_lets_a_batch_on_its_way_finish() -> None:
     latch = Latch()
-    bench = Bench(safe("Hold", latch))
+
+    async def hold(tool_input: JsonObject, context: ToolContext) -> ToolResult:
+        await latch(tool_input, context)
+        return ToolResult("cut" if context.signal.tripped else "whole")
+
+    bench = Bench(safe("Hold", hold))
     batch = bench.start("Hold", "Hold")
     await latch.until_inside(2)
     closing = asyncio.create_task(bench.dispatcher.close())
-    await asyncio.sleep(0)
+    for _ in range(10):
+        await asyncio.sleep(0)
     assert bench.dispatcher.closed and not closing.done()
     latch.open()
     await closing
-    assert outcomes(await batch) == ["succeeded"] * 2
+    assert contents(await batch) == ["whole"] * 2
 
 
 async def test_close_cuts_what_is_not_done_in_time() -> None:

@@ -73,6 +73,14 @@ async def test_the_batch_limit_ends_running_and_waiting_calls(enabled: bool) -> 
     assert "had not started when the batch" in contents(outcome)[1]
 
 
+async def test_the_batch_limit_leaves_a_call_that_waits_and_has_a_limit_of_its_own() -> None:
+    """D22."""
+    config = ToolConcurrencyConfig(timeout_per_batch=0.05)
+    bench = Bench(safe("Slow", forever), shell("Bash"), safe("Grep"), config=config)
+    outcome = await bench.run("Slow", "Bash", "Grep")
+    assert outcomes(outcome) == ["timed out", "succeeded", "timed out"]
+
+
 async def test_the_time_of_a_question_counts_towards_no_limit() -> None:
     answered = asyncio.Event()
 
