@@ -68,6 +68,9 @@ def test_lines_typed_fast_during_a_flood_arrive_intact_and_in_order(
         for key in f"{line}\r":
             terminal.send(key)
             time.sleep(0.003)
+        # Not further ahead than a line: two Enters in one read, and then a pause of this test in
+        # the middle of a line, are what a paste without marks looks like.
+        terminal.wait(re.escape(f"'{line}'"), DEADLINE)
     terminal.wait_screen("ENDED done", 120)
     rendered = terminal.render()
     got = re.findall(r"GOT \d+ \w+ '([^']*)'", rendered.text)
