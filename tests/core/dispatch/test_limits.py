@@ -81,6 +81,15 @@ async def test_the_batch_limit_leaves_a_call_that_waits_and_has_a_limit_of_its_o
     assert outcomes(outcome) == ["timed out", "succeeded", "timed out"]
 
 
+async def test_the_batch_limit_counts_on_when_a_call_with_a_limit_of_its_own_is_over() -> None:
+    """D22."""
+    config = ToolConcurrencyConfig(timeout_per_batch=0.05)
+    bench = Bench(shell("Bash"), safe("Slow", forever), config=config)
+    outcome = await bench.run("Bash", "Slow")
+    assert outcomes(outcome) == ["succeeded", "timed out"]
+    assert "when the batch reached its limit" in contents(outcome)[1]
+
+
 async def test_the_time_of_a_question_counts_towards_no_limit() -> None:
     answered = asyncio.Event()
 

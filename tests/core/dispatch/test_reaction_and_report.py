@@ -6,7 +6,13 @@ import pytest
 
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.reaction import Reaction, StopLimits, StopPlan, plan_stop, react
-from midturn_core.dispatch.report import build_report, replay, time_one_by_one, time_together
+from midturn_core.dispatch.report import (
+    build_report,
+    overlap_ms,
+    replay,
+    time_one_by_one,
+    time_together,
+)
 from midturn_core.dispatch.types import BatchReport, CallReport, GateVerdict
 from midturn_core.interrupt import CancelReason
 from midturn_core.model.messages import Outcome, ToolUse
@@ -115,3 +121,14 @@ def test_the_formula_of_the_worked_example() -> None:
     assert time_one_by_one(900, [400, 400, 400]) == 4800
     assert time_together(900, [400, 400, 400]) == 2200
     assert time_together(900, []) == 1800
+
+
+def test_an_early_start_gains_what_ran_before_the_message_was_complete() -> None:
+    """D24: one that goes on after that counts up to then, one that starts later not at all."""
+    spans = [(1.0, 1.5), (1.2, 3.0), (2.5, 2.6)]
+    calls = [
+        CallReport(index, ToolUse(f"call-{index}", "Read"), Outcome.SUCCEEDED, 0.0, start, end)
+        for index, (start, end) in enumerate(spans)
+    ]
+    assert overlap_ms(calls, complete=2.0) == pytest.approx(1000)
+    assert overlap_ms(calls, complete=0.5) == 0
