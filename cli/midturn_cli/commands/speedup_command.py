@@ -35,8 +35,9 @@ def speedup(use: Use) -> None:
 def _in_words(totals: Speedup, *, on: bool) -> str:
     batches = plural(totals.batches, "batch", "batches")
     lines = [
-        f"{batches} of {plural(totals.calls, 'call')}: {totals.several} of several calls, "
-        f"{totals.together} of them together. The tools took {duration(totals.took_ms)}."
+        f"{plural(totals.calls, 'call')} in {batches}; {totals.together} of the "
+        f"{totals.several} with several calls ran together. "
+        f"The tools took {duration(totals.took_ms)}."
     ]
     if totals.together:
         lines.append(f"Running calls together saved {duration(totals.saved_ms)}.")

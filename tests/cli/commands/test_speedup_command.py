@@ -39,7 +39,7 @@ async def test_calls_are_counted_by_tool_and_estimates_are_marked(tmp_path: Path
         await kit.run("/speedup")
         rows = {row[0]: row[1:] for row in table(kit).rows}
         footer = table(kit).footer
-    assert "2 batches of 5 calls: 2 of several calls, 1 of them together" in kit.said
+    assert "5 calls in 2 batches; 1 of the 2 with several calls ran together." in kit.said
     assert "Running calls together saved" in kit.said
     assert {name: row[0] for name, row in rows.items()} == {
         "Read": "4",
