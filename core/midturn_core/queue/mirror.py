@@ -16,7 +16,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -24,9 +24,11 @@ from midturn_core.errors import QueueStoreError, QueueStoreGoneError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.events import QueueChangeReason, QueueChangeType, QueueEvent
 from midturn_core.queue.manager import MessageQueueManager
+from midturn_core.queue.mirror_hooks import MirrorHooks as MirrorHooks
 from midturn_core.queue.outside import as_from_outside
 from midturn_core.queue.reconcile import reconcile
 from midturn_core.queue.repository import MessageQueueRepository
+from midturn_core.queue.store_link import StoreLink
 from midturn_core.queue.store_worker import RETRY_PAUSES, StoreWorker
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilter
 
@@ -38,34 +40,6 @@ CLAIM_SECONDS = 5.0
 """How long a delivery waits for a slow store; then it goes on from memory."""
 CLOSE_SECONDS = 5.0
 """How long leaving waits for changes that are not stored yet."""
-
-
-def _accept(_: QueuedInput) -> str:
-    return ""
-
-
-def _unchanged(item: QueuedInput) -> QueuedInput:
-    return item
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorHooks:
-    """Whom the mirror tells; all are called on its worker thread.
-
-    ``trouble``: the store began to fail, or works again (None). ``arrived``: inputs came from
-    outside. ``refusal``: why an input from outside may not enter, nor its text change; empty when
-    it may. ``refused``: one did not, and why. ``stored``: the store has an input that it did not
-    have. ``sealed``: an input as it is written into the store; ``left_refusal``: why one that was
-    found there at the start may not enter.
-    """
-
-    trouble: Callable[[QueueStoreError | None], None]
-    arrived: Callable[[], None]
-    refusal: Callable[[QueuedInput], str] = _accept
-    refused: Callable[[QueuedInput, str], None] = lambda _item, _why: None
-    stored: Callable[[], None] = lambda: None
-    sealed: Callable[[QueuedInput], QueuedInput] = _unchanged
-    left_refusal: Callable[[QueuedInput], str] = _accept
 
 
 class RepositoryMirror:
@@ -86,8 +60,7 @@ class RepositoryMirror:
         pauses: tuple[float, ...] = RETRY_PAUSES,
     ) -> None:
         self._manager = manager
-        self._open_store = open_store
-        self._opened: MessageQueueRepository | None = None
+        self._link = StoreLink(open_store, self.sync)
         self._context_id = context_id
         self._hooks = hooks
         self._worker = StoreWorker(self._on_trouble, pauses)
@@ -106,7 +79,6 @@ class RepositoryMirror:
         self._unstored: dict[str, QueuedInput] = {}
         self._leaving: set[str] = set()
         """Drained here; the store may still show them."""
-        self._unsubscribe: Callable[[], None] = lambda: None
         self.expired: tuple[QueuedInput, ...] = ()
         """What an earlier run let expire and nobody restored; known once ``start`` is done."""
 
@@ -135,7 +107,7 @@ class RepositoryMirror:
             self._unstored.update((item.uuid, item) for item in early)
         nothing: list[QueuedInput] = []
         leftovers = await self._ask(lambda: self._load(delivered, early), nothing)
-        self._submit(self._subscribe)
+        self._submit(self._link.subscribe)
         return leftovers
 
     def on_event(self, event: QueueEvent) -> None:
@@ -203,21 +175,16 @@ class RepositoryMirror:
     async def close(self, seconds: float = CLOSE_SECONDS) -> bool:
         """Let the store take what is on its way and let go of it; False when it did not."""
         self._manager.remove_listener(self)
-        self._unsubscribe()
+        self._link.unsubscribe()
         done = await asyncio.to_thread(self._worker.close, seconds)
-        if done and self._opened is not None:
-            try:
-                await asyncio.to_thread(self._opened.close)
-            except QueueStoreError:
-                _log.warning("the queue's store was not closed", exc_info=True)
+        if done:
+            await asyncio.to_thread(self._link.let_go)
         return done
 
     @property
     def _store(self) -> MessageQueueRepository:
         """For jobs only: it may have to be opened."""
-        if self._opened is None:
-            self._opened = self._open_store()
-        return self._opened
+        return self._link.store
 
     def _submit(self, job: Callable[[], None]) -> None:
         self._worker.submit(partial(self._run, job))
@@ -226,17 +193,10 @@ class RepositoryMirror:
         try:
             job()
         except QueueStoreGoneError:
-            self._let_go()
+            self._link.let_go()
+            self._submit(self._link.subscribe)
+            self.sync()
             raise  # it is tried again, on a store that is opened anew
-
-    def _let_go(self) -> None:
-        opened, self._opened = self._opened, None
-        self._unsubscribe()
-        if opened is not None:
-            with contextlib.suppress(QueueStoreError):
-                opened.close()
-        self._submit(self._subscribe)
-        self.sync()
 
     async def _ask(self, find: Callable[[], T], otherwise: T) -> T:
         """What the worker finds; ``otherwise`` when the store fails or is too slow."""
@@ -288,9 +248,6 @@ class RepositoryMirror:
 
         self._on_the_way += 1
         self._submit(job)
-
-    def _subscribe(self) -> None:
-        self._unsubscribe = self._store.subscribe(_Arrivals(self))
 
     def _enqueue(self, item: QueuedInput) -> None:
         self._store.enqueue(self._hooks.sealed(item))
@@ -448,16 +405,6 @@ class RepositoryMirror:
         ]
         behind = tier[tier.index(item.uuid) + 1 :]
         return behind[0] if behind else None
-
-
-class _Arrivals:
-    """Looks at the store when it says that an input came from elsewhere."""
-
-    def __init__(self, mirror: RepositoryMirror) -> None:
-        self._mirror = mirror
-
-    def on_event(self, event: QueueEvent) -> None:
-        self._mirror.sync()
 
 
 def _settle(answer: Future[T], value: T) -> None:

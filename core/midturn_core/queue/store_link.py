@@ -1,0 +1,64 @@
+"""``StoreLink``: a store that is opened when it is needed, and anew when it was taken away."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from midturn_core.errors import QueueStoreError
+from midturn_core.queue.events import QueueEvent
+from midturn_core.queue.repository import MessageQueueRepository
+
+_log = logging.getLogger(__name__)
+
+
+class StoreLink:
+    """For one thread at a time.
+
+    Args:
+        open_store: opens it.
+        arrived: called on a thread of the store's when an input came from elsewhere.
+    """
+
+    def __init__(
+        self, open_store: Callable[[], MessageQueueRepository], arrived: Callable[[], None]
+    ) -> None:
+        self._open_store = open_store
+        self._arrived = arrived
+        self._opened: MessageQueueRepository | None = None
+        self._unsubscribe: Callable[[], None] = lambda: None
+
+    @property
+    def store(self) -> MessageQueueRepository:
+        """
+        Raises:
+            QueueStoreError: it cannot be opened.
+        """
+        if self._opened is None:
+            self._opened = self._open_store()
+        return self._opened
+
+    def subscribe(self) -> None:
+        """Begin to hear of arrivals.
+
+        Raises:
+            QueueStoreError: the store cannot be used.
+        """
+        self._unsubscribe = self.store.subscribe(self)
+
+    def on_event(self, event: QueueEvent) -> None:
+        self._arrived()
+
+    def unsubscribe(self) -> None:
+        self._unsubscribe()
+
+    def let_go(self) -> None:
+        """Close what is open; the next use opens it anew."""
+        self._unsubscribe()
+        opened, self._opened = self._opened, None
+        if opened is None:
+            return
+        try:
+            opened.close()
+        except QueueStoreError:
+            _log.warning("the queue's store was not closed", exc_info=True)
