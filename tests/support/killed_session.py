@@ -12,6 +12,7 @@ mark that it is not stored, and a prompt that is shown as having reached the mod
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import random
 import sys
@@ -104,6 +105,9 @@ async def run_session(workspace: Path, acks: Path, number: int, *, quiet: bool) 
 
 
 def main() -> None:
+    for late in ("sqlite", "redis", "redis_client"):
+        # Sessions import these when they need them; here it is once for all of them.
+        importlib.import_module(f"midturn_core.queue.{late}")
     workspace, acks = Path(sys.argv[1]), Path(sys.argv[2])
     for line in iter(sys.stdin.readline, ""):
         number, _, quiet = line.strip().partition(" ")
