@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from midturn_cli.ages import age
+from midturn_cli.delivery_words import BEING_EDITED
 from midturn_cli.launch import load
 from midturn_cli.options import EXIT_FAILED, Arguments, UsageError
 from midturn_cli.outside_queue import OutsideQueue, outside_queue
@@ -74,6 +75,12 @@ def _check(words: Sequence[str]) -> None:
             raise UsageError(f"midturn queue does not know {' '.join(words)!r}; it takes {USES}")
 
 
+def _kept_back(item: QueuedInput) -> str:
+    if item.expired:
+        return "expired"
+    return BEING_EDITED if item.being_edited else "held" if item.held else ""
+
+
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     queue: OutsideQueue
@@ -88,8 +95,12 @@ class _Waiting:
             return f"Nothing waits in {self.queue.target.id}.\n"
         rows = [f"Waiting in {self.queue.target.id}:"]
         for number, item in enumerate(items, start=1):
-            held = "expired" if item.expired else "held" if item.held else ""
-            notes = (held, sender_note(item), attachments_note(item), age(item.enqueued_at))
+            notes = (
+                _kept_back(item),
+                sender_note(item),
+                attachments_note(item),
+                age(item.enqueued_at),
+            )
             notes_text = " · ".join(filter(None, notes))
             text = one_line(f"{item.input_text} · {notes_text}")
             rows.append(f"{number:>3}  {item.priority.name:<5}  {text}")

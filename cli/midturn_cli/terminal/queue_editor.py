@@ -105,6 +105,15 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Tell:
+    """For a moment, in place of the status row."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """Where it stays."""
+
     text: str
 
 
@@ -113,7 +122,7 @@ class OlderLine:
     """Bring the newest line of the input history into the input line, in place of its text."""
 
 
-Effect: TypeAlias = Take | Save | Leave | Forget | Remove | SetTier | Move | Tell | OlderLine
+Effect: TypeAlias = Take | Save | Leave | Forget | Remove | SetTier | Move | Tell | Warn | OlderLine
 
 
 def start(view: View) -> tuple[Effect, ...]:
@@ -124,22 +133,22 @@ def start(view: View) -> tuple[Effect, ...]:
 def start_at(uuid: str, view: View) -> tuple[Effect, ...]:
     """A command names a row."""
     if view.draft:
-        return (Tell("Empty the input line first: the text of the row goes there."),)
+        return (Warn("Empty the input line first: the text of the row goes there."),)
     if view.place(uuid) is None:
-        return (Tell("That line waits no more, or it has a time of its own."),)
+        return (Warn("That line waits no more, or it has a time of its own."),)
     return (Take(uuid),)
 
 
 def rows_changed(editing: Editing, view: View) -> tuple[Effect, ...]:
     """The queue is another; nothing happens as long as the selected row is there."""
-    return (Forget(), Tell(GONE)) if view.place(editing.uuid) is None else ()
+    return (Forget(), Warn(GONE)) if view.place(editing.uuid) is None else ()
 
 
 def press(editing: Editing, key: RowKey, view: View) -> tuple[Effect, ...]:
     """What a key does, in order. An effect that is refused ends it."""
     place = view.place(editing.uuid)
     if place is None:
-        return (Forget(), Tell(GONE))
+        return (Forget(), Warn(GONE))
     changed = view.draft != editing.text
     saved = (Save(editing.uuid, view.draft),) if changed else ()
     match key:

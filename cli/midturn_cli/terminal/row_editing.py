@@ -23,6 +23,7 @@ from midturn_cli.terminal.queue_editor import (
     Take,
     Tell,
     View,
+    Warn,
     press,
     rows_changed,
     start,
@@ -121,11 +122,25 @@ class RowEditing:
                 return self._take(uuid, queue)
             case Save(uuid, text):
                 return self._save(uuid, text, queue)
+            case Remove() | SetTier() | Move():
+                self._change(effect, queue)
             case Leave():
                 self._let_go(queue)
                 self._draft.drop()
             case Forget():
                 self._let_go(queue)
+            case Tell(text):
+                self._parts.tell(text)
+            case Warn(text):
+                self._parts.warn(text)
+            case OlderLine():
+                self._draft.older_line()
+            case _:
+                assert_never(effect)
+        return True
+
+    def _change(self, effect: Remove | SetTier | Move, queue: QueuePort) -> None:
+        match effect:
             case Remove(uuid):
                 self._remove(uuid, queue)
             case SetTier(uuid, tier):
@@ -135,13 +150,8 @@ class RowEditing:
                 queue.set_tier(uuid, QueuedInputPriority[tier.upper()])
             case Move(uuid, offset):
                 queue.move(uuid, offset)
-            case Tell(text):
-                self._parts.tell(text)
-            case OlderLine():
-                self._draft.older_line()
             case _:
                 assert_never(effect)
-        return True
 
     def _take(self, uuid: str, queue: QueuePort) -> bool:
         # Before the other is let go: when idle, that one starts a turn, and this one must not go along.

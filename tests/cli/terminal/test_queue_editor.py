@@ -21,6 +21,7 @@ from midturn_cli.terminal.queue_editor import (
     Take,
     Tell,
     View,
+    Warn,
     press,
     rows_changed,
     start,
@@ -48,7 +49,7 @@ def test_a_command_names_a_row_when_the_input_line_is_free() -> None:
     assert start_at("b", View(ROWS, "")) == (Take("b"),)
     for view, uuid in ((View(ROWS, "a draft"), "b"), (View(ROWS, ""), "gone")):
         (effect,) = start_at(uuid, view)
-        assert isinstance(effect, Tell)
+        assert isinstance(effect, Warn)
 
 
 def test_enter_saves_only_what_was_changed_and_leaves() -> None:
@@ -89,10 +90,10 @@ def test_tab_goes_through_the_tiers_and_alt_keys_move() -> None:
 
 def test_a_row_that_vanished_leaves_its_text_as_a_draft() -> None:
     gone = Editing("gone", "text")
-    assert rows_changed(gone, changed()) == (Forget(), Tell(GONE))
+    assert rows_changed(gone, changed()) == (Forget(), Warn(GONE))
     assert rows_changed(MIDDLE, changed()) == ()
     for key in RowKey:
-        assert press(gone, key, changed()) == (Forget(), Tell(GONE))
+        assert press(gone, key, changed()) == (Forget(), Warn(GONE))
 
 
 @given(st.sampled_from(list(RowKey)), st.sampled_from(ROWS), st.text(max_size=8))

@@ -267,7 +267,7 @@ async def test_a_row_that_is_removed_elsewhere_leaves_its_text_as_a_draft() -> N
         await terminal.draft_is("one and more")
         bench.queue.clear(MAIN)
         terminal.front.emit(QueueChanged(()))
-        await terminal.shows("waits no more")
+        await until(lambda: "waits no more" in terminal.notices())
         assert terminal.front.draft == "one and more"
         await terminal.press(ENTER)
         await terminal.submitted("one and more")
