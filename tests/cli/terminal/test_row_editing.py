@@ -17,7 +17,7 @@ from midturn_core.events import AskRequested
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import InterruptCoordinator
 from midturn_core.permission.ask import Ask
-from midturn_core.queue.attachments import AttachmentRef
+from midturn_core.queue.attachments import AttachmentRef, attachment_tags, attachments_of
 from midturn_core.queue.barriers import may_go
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
@@ -328,3 +328,13 @@ def test_the_hint_fits_the_screen(columns: int) -> None:
     hint = row_hint(KeysConfig(), columns)
     assert len(hint) < columns
     assert hint.startswith("Enter saves · Esc leaves")
+
+
+async def test_pictures_stay_with_a_changed_line_which_then_cannot_become_a_command() -> None:
+    bench = Bench("look [Picture #1 a.png 1×1 70 B]")
+    (item,) = bench.edits.waiting()
+    tags = attachment_tags([AttachmentRef("id-1", "a.png")])
+    bench.queue.edit(item.uuid, item.input_text, tags)
+    assert "Pictures go with text" in bench.edits.save(item.uuid, "/compact")
+    assert bench.edits.save(item.uuid, "another text") == ""
+    assert attachments_of(bench.item("another text")) == (AttachmentRef("id-1", "a.png"),)
