@@ -19,8 +19,8 @@ from typing import TypeVar
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in ("cli", "core", "tools"))]
 
-from rich.markdown import Markdown  # noqa: E402
 
+from midturn_cli.render.answer_markdown import AnswerMarkdown  # noqa: E402
 from midturn_cli.render.canvas import Canvas  # noqa: E402
 from midturn_cli.render.markdown_pieces import render_piece  # noqa: E402
 from midturn_cli.render.markdown_stream import MarkdownStream  # noqa: E402
@@ -103,7 +103,7 @@ def main() -> None:
 
 def one_shot() -> float:
     started = time.process_time()
-    CANVAS.render([Markdown(ANSWER, code_theme=THEME, hyperlinks=False)], WIDTH)
+    CANVAS.render([AnswerMarkdown(ANSWER, THEME)], WIDTH)
     return time.process_time() - started
 
 

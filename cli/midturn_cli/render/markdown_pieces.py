@@ -17,6 +17,7 @@ from rich.markdown import Markdown, MarkdownElement
 from rich.syntax import Syntax
 from rich.text import Text
 
+from midturn_cli.render.answer_markdown import AnswerMarkdown
 from midturn_cli.render.canvas import Canvas
 from midturn_cli.render.cells import wrap_hard
 
@@ -31,7 +32,7 @@ class _AfterNoGap(MarkdownElement):
     new_line: ClassVar[bool] = False
 
 
-class _BlockMarkdown(Markdown):
+class _BlockMarkdown(AnswerMarkdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "after_gap": _AfterGap,
@@ -42,7 +43,7 @@ class _BlockMarkdown(Markdown):
 @lru_cache(8)
 def _blank_markdown(code_theme: str) -> _BlockMarkdown:
     """Kept, because each new one makes a parser of its own, which costs as much as a paragraph."""
-    return _BlockMarkdown("", code_theme=code_theme, hyperlinks=False)
+    return _BlockMarkdown("", code_theme)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 Rendering a growing answer as a whole costs its length at every paint. Here the source of what is
 not final is all that is kept: it is parsed at whole lines, every top-level block but the last
-becomes a piece, and the pieces rendered one after another are byte for byte what Rich prints for
-the whole text. Exceptions: a link reference that is defined after its use stays as written, and
+becomes a piece, and the pieces rendered one after another are byte for byte ``AnswerMarkdown`` of the
+whole text. Exceptions: a link reference that is defined after its use stays as written, and
 in code blocks of more than ``LONG_FENCE`` lines a colour may differ inside of a string that spans
 many lines.
 
@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from midturn_cli.render.answer_markdown import answer_parser
 from midturn_cli.render.canvas import Canvas, live_rows
 from midturn_cli.render.markdown_pieces import (
     BlocksPiece,
@@ -96,7 +96,7 @@ class MarkdownStream:
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
-        self._parser = MarkdownIt().enable("strikethrough").enable("table")
+        self._parser = answer_parser()
         self._env: Environment = {}
         self._source = ""
         self._fresh: list[str] = []

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from rich.markdown import Markdown
 
+from midturn_cli.render.answer_markdown import AnswerMarkdown
 from midturn_cli.render.canvas import Canvas
 from midturn_cli.render.clean import clean
 from midturn_cli.render.markdown_pieces import MarkdownPiece, render_piece
@@ -22,7 +22,7 @@ SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def one_shot(text: str, width: int = 80) -> str:
-    return CANVAS.render([Markdown(text, code_theme=THEME, hyperlinks=False)], width)
+    return CANVAS.render([AnswerMarkdown(text, THEME)], width)
 
 
 def streamed(text: str, seed: int, width: int = 80, largest: int = 400) -> str:
@@ -59,6 +59,8 @@ BLOCKS = [
     "| a | b |\n|---|---|\n| 1 | 2 |",
     "<details>\n<summary>x</summary>\n\ntext\n\n</details>",
     "![image](http://x.example/i.png)",
+    "- item with ![image](http://x.example/i.png) in it\n- next",
+    "[![badge](http://x.example/b.svg)](http://x.example) and <kbd>x</kbd>",
     "[link](http://x.example) and <http://auto.example>",
     "[ref]: http://defined.example",
     "use of [ref] after",
@@ -71,6 +73,13 @@ BLOCKS = [
     "* * *\n- after rule",
     "text\n---\nafter setext",
 ]
+
+
+def test_nothing_that_was_written_is_left_out_or_moved() -> None:
+    text = "first\n\nUse <b>bold</b> and ![a shot](http://x.example/i.png) here\n\n<div>\nkept\n</div>\n"
+    shown = SGR.sub("", one_shot(text))
+    assert "Use <b>bold</b> and 🌆 a shot (http://x.example/i.png) here" in shown
+    assert "<div> kept </div>" in shown
 
 
 @given(

@@ -7,10 +7,10 @@ from dataclasses import astuple
 
 import pytest
 from rich.color import Color
-from rich.markdown import Markdown
 from rich.style import Style
 from rich.syntax import RICH_SYNTAX_THEMES
 
+from midturn_cli.render.answer_markdown import AnswerMarkdown
 from midturn_cli.render.canvas import Canvas
 from midturn_cli.render.light_styles import LIGHT_MARKDOWN
 from midturn_cli.render.theme import LIGHT, LIGHT_CODE
@@ -82,7 +82,7 @@ def test_code_and_markdown_can_be_read_on_white() -> None:
 
 
 def test_a_document_on_a_light_background_has_no_other_colours() -> None:
-    document = Markdown(DOCUMENT, code_theme=LIGHT_CODE, hyperlinks=False)
+    document = AnswerMarkdown(DOCUMENT, LIGHT_CODE)
     text = Canvas("truecolor", "light").render([document], 80)
     codes = set(re.findall(r"\x1b\[([\d;]+)m", text))
     others = {re.sub(r"38;5;\d+", "", code) for code in codes}
