@@ -47,7 +47,7 @@ from midturn_core.events import (
     UsageChanged,
 )
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.interceptor import ToolInterceptors
+from midturn_core.interceptors.interceptor import ToolInterceptors
 from midturn_core.model.anthropic_client import AnthropicClient
 from midturn_core.model.client import ModelClient
 from midturn_core.model.client_settings import ClientSettings

@@ -52,29 +52,29 @@ def _dispatch(argv: list[str]) -> int:
         return 0
     match arguments.command:
         case Command.DOCTOR:
-            from midturn_cli import doctor
+            from midturn_cli.subcommands import doctor
 
             return doctor.run(arguments)
         case Command.CONFIG:
-            from midturn_cli import config_command
+            from midturn_cli.subcommands import config
 
-            return config_command.run(arguments)
+            return config.run(arguments)
         case Command.VERIFY:
-            from midturn_cli import verify_command
+            from midturn_cli.subcommands import verify
 
-            return verify_command.run(arguments)
+            return verify.run(arguments)
         case Command.SEND:
-            from midturn_cli import send_command
+            from midturn_cli.subcommands import send
 
-            return send_command.run(arguments)
+            return send.run(arguments)
         case Command.QUEUE:
-            from midturn_cli import queue_command
+            from midturn_cli.subcommands import queue
 
-            return queue_command.run(arguments)
+            return queue.run(arguments)
         case Command.SESSIONS:
-            from midturn_cli import sessions_command
+            from midturn_cli.subcommands import sessions
 
-            return sessions_command.run(arguments)
+            return sessions.run(arguments)
         case Command.START | Command.DEMO:
             from midturn_cli import launch
 

@@ -31,10 +31,10 @@ from midturn_core.controller import ControllerParts, ControllerRules, SessionCon
 from midturn_core.errors import SessionError
 from midturn_core.events import AskAnswered, AskRequested, AskWithdrawn, Notice, NoticeLevel
 from midturn_core.model.messages import AssistantMessage, ImageBlock, TextBlock, UserMessage
+from midturn_core.queue.edits import QueueEdits
 from midturn_core.queue.events import QueueEvent
 from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
-from midturn_core.queue_edits import QueueEdits
 from midturn_core.version import VERSION
 
 DEMO_HINTS = (

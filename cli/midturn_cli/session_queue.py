@@ -23,9 +23,9 @@ from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.mirror import MirrorHooks, RepositoryMirror
 from midturn_core.queue.open_store import store_opener
 from midturn_core.queue.receipts import QueueReceipts
+from midturn_core.queue.rewake import QueueRewakeService
 from midturn_core.queue.telemetry import configured_listener, sdk_is_installed
 from midturn_core.queue.types import KIND_KEY, QueuedInput
-from midturn_core.rewake import QueueRewakeService
 from midturn_core.session.store import Session
 
 LOOK_SECONDS = 3.0

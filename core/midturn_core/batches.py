@@ -15,7 +15,7 @@ from midturn_core.dispatch.runner import BatchSignals, CallRunner, ToolBatch
 from midturn_core.dispatch.types import BatchOutcome
 from midturn_core.events import Emit
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.ledger import LedgerBatch, entry_of
+from midturn_core.ledger.entries import LedgerBatch, entry_of
 from midturn_core.model.messages import ToolUse
 from midturn_core.tool import ToolRegistry
 

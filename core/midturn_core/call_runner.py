@@ -13,8 +13,8 @@ from typing import TypeAlias, TypeVar
 
 from midturn_core.dispatch import results
 from midturn_core.dispatch.runner import BatchCall, PreparedCall
-from midturn_core.interceptor import Deny, ToolInterceptors
-from midturn_core.interceptor_stage import InterceptorStage
+from midturn_core.interceptors.interceptor import Deny, ToolInterceptors
+from midturn_core.interceptors.stage import InterceptorStage
 from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
 from midturn_core.permission.access import Access
 from midturn_core.read_files import StagedReads

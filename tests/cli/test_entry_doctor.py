@@ -12,9 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from midturn_cli.config_command import config_lines
-from midturn_cli.doctor import Check, Verdict, checks, find_program, online_check, render, run
 from midturn_cli.options import Arguments, Command
+from midturn_cli.subcommands.config import config_lines
+from midturn_cli.subcommands.doctor import (
+    Check,
+    Verdict,
+    checks,
+    find_program,
+    online_check,
+    render,
+    run,
+)
 from midturn_core.config import Config, ModelConfig
 from midturn_core.config_keys import CONFIG_KEYS
 from midturn_core.config_loader import ConfigSource, FlagSetting, load_config

@@ -13,7 +13,7 @@ from midturn_core.call_runner import PendingCall, denied
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.runner import ToolBatch
 from midturn_core.events import ToolPhaseChanged, ToolResultReady
-from midturn_core.interceptor import (
+from midturn_core.interceptors.interceptor import (
     AfterAnswer,
     Amend,
     Before,
@@ -24,7 +24,7 @@ from midturn_core.interceptor import (
     ToolInterceptor,
     ToolInterceptors,
 )
-from midturn_core.interceptor_threads import InterceptorThreads
+from midturn_core.interceptors.threads import InterceptorThreads
 from midturn_core.interrupt import CancelReason
 from midturn_core.model.messages import JsonObject, Outcome, ToolUse, ToolUseResult
 from midturn_core.tool import ToolContext, ToolResult

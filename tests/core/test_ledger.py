@@ -14,8 +14,8 @@ from midturn_core.conversation import (
     ResultsAdded,
     UserTextAdded,
 )
-from midturn_core.ledger import LedgerBatch, LedgerCall, LedgerLimits, content_hash
-from midturn_core.ledger_check import verify
+from midturn_core.ledger.check import verify
+from midturn_core.ledger.entries import LedgerBatch, LedgerCall, LedgerLimits, content_hash
 from midturn_core.model.messages import Outcome, TextBlock, ToolUse, ToolUseResult
 
 TWO_AT_ONCE = LedgerLimits(max_concurrency=3, per_batch_max=2, per_context_max=3)

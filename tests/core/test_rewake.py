@@ -13,15 +13,13 @@ import pytest
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.errors import QueueFullError
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.interceptor import InterceptedCall, ToolInterceptor, ToolInterceptors
+from midturn_core.interceptors.interceptor import InterceptedCall, ToolInterceptor, ToolInterceptors
 from midturn_core.model.messages import ToolUseResult
 from midturn_core.queue.events import QueueChangeReason, QueueEvent
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.mirror import MirrorHooks, RepositoryMirror
-from midturn_core.queue.sqlite import open_sqlite_repository
-from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilter
-from midturn_core.rewake import (
+from midturn_core.queue.rewake import (
     MAX_SPAN,
     NO_REWAKE,
     After,
@@ -30,6 +28,8 @@ from midturn_core.rewake import (
     QueueRewakeService,
     Wakeup,
 )
+from midturn_core.queue.sqlite import open_sqlite_repository
+from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilter
 from tests.core.dispatch.kit import Bench, safe
 
 MAIN = AgentRuntimeId("s1", "main")

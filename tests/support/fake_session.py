@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from midturn_cli.ports import CommandInfo
 from midturn_core.model.messages import ImageBlock
+from midturn_core.queue.edits import QueueEdits
 from midturn_core.queue.types import QueuedInputPriority
-from midturn_core.queue_edits import QueueEdits
 
 COMMANDS = (
     CommandInfo("help", "show what there is"),

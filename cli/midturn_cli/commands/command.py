@@ -13,7 +13,7 @@ from midturn_cli.ui_events import CommandOutput, CommandTable
 from midturn_core.controller import SessionController
 from midturn_core.interrupt import InterruptCoordinator
 from midturn_core.queue.attachments import AttachmentRef
-from midturn_core.queue_edits import QueueEdits
+from midturn_core.queue.edits import QueueEdits
 
 
 class CommandError(Exception):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from midturn_cli.commands.arguments import no_arguments
 from midturn_cli.commands.command import Command, Use
-from midturn_cli.config_command import config_rows
+from midturn_cli.subcommands.config import config_rows
 from midturn_core import paths
 from midturn_core.config_loader import LoadedConfig
 from midturn_core.dispatch.gate import may_run_together

@@ -25,8 +25,8 @@ from midturn_core.controller import LineKind, SessionController
 from midturn_core.errors import MidturnError
 from midturn_core.interrupt import InterruptCoordinator
 from midturn_core.queue.attachments import AttachmentRef
+from midturn_core.queue.edits import QueueEdits
 from midturn_core.queue.types import QueuedInput
-from midturn_core.queue_edits import QueueEdits
 
 _log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from midturn_cli.commands.arguments import due_in, whole_number
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_cli.commands.queue_commands import check_text
 from midturn_core.queue.attachments import attachment_tags
+from midturn_core.queue.rewake import MAX_SPAN, After, At, Due, Wakeup
 from midturn_core.queue.types import QueuedInput
-from midturn_core.rewake import MAX_SPAN, After, At, Due, Wakeup
 
 UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 SPAN = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,8})s)?", re.ASCII)

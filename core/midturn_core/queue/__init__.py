@@ -1,1 +1,16 @@
-"""The one queue of everything a person types while the agent works."""
+"""The one queue of everything a person types while the agent works.
+
+- ``types``, ``events``   an input, a selection of inputs, and what is told when one changes
+- ``manager``             what producers and consumers use; ``barriers`` is what may not overtake
+                          what, ``expiry`` and ``edits`` what happens to rows that wait,
+                          ``turn_gate`` the end of a turn, ``rewake`` inputs at a time to come
+- ``reminder``            how an input stands in the history; ``attachments`` its pictures
+- ``listeners``, ``metrics``, ``telemetry``, ``receipts``   observers, one for each purpose
+- ``repository``          what a store must do; ``memory``, ``sqlite`` and ``redis`` do it.
+                          ``sqlite_*`` and ``redis_*`` are parts of theirs, ``record`` the form in
+                          which both keep an input, ``claim_owner`` who is delivering one
+- ``mirror``              keeps the queue of a session in such a store, on a ``store_worker``;
+                          ``store_link`` is its way there, ``reconcile`` its way back,
+                          ``mirror_hooks`` whom it tells, ``outside`` what it does not trust,
+                          ``claims`` what a delivery asks of it, ``open_store`` which store it is
+"""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from midturn_core.conversation import ConversationChange
 from midturn_core.errors import SessionError
-from midturn_core.ledger import LedgerBatch
+from midturn_core.ledger.entries import LedgerBatch
 from midturn_core.model.messages import UserPart
 from midturn_core.queue.attachments import AttachmentRef
 from midturn_core.session.codec import change_from_json

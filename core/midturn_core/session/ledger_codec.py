@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 
 from midturn_core.dispatch.types import SequentialCause
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.ledger import LedgerBatch, LedgerCall, LedgerLimits
+from midturn_core.ledger.entries import LedgerBatch, LedgerCall, LedgerLimits
 from midturn_core.model.messages import JsonObject, JsonValue, Outcome
 
 Data: TypeAlias = dict[str, JsonValue]

@@ -21,7 +21,7 @@ from midturn_core.conversation import (
 )
 from midturn_core.errors import ConversationError, SessionError
 from midturn_core.ids import new_id
-from midturn_core.ledger import LedgerBatch
+from midturn_core.ledger.entries import LedgerBatch
 from midturn_core.model.messages import JsonObject, JsonValue, Outcome, ToolUseResult, Usage
 from midturn_core.queue.attachments import AttachmentFinder
 from midturn_core.queue.reminder import SystemReminderFormatter

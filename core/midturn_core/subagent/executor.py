@@ -26,9 +26,9 @@ from midturn_core.dispatch.slots import Slots
 from midturn_core.events import Emit, TurnEnded
 from midturn_core.execution import InterceptingExecutor
 from midturn_core.ids import AgentRuntimeId, new_id
-from midturn_core.interceptor import ToolInterceptors
+from midturn_core.interceptors.interceptor import ToolInterceptors
 from midturn_core.interrupt import CancelReason, InterruptCoordinator
-from midturn_core.ledger import LedgerBatch
+from midturn_core.ledger.entries import LedgerBatch
 from midturn_core.model.client import ModelClient
 from midturn_core.model.messages import Usage
 from midturn_core.permission.authorizer import Authorizer

@@ -16,8 +16,8 @@ from midturn_cli.launch import SessionStart
 from midturn_cli.ui_events import CommandTable, QueueChanged
 from midturn_core.events import Notice, TurnStarted
 from midturn_core.ids import AgentRuntimeId
+from midturn_core.queue.rewake import After, At, Wakeup
 from midturn_core.queue.types import DUE_KEY, QueuedInput
-from midturn_core.rewake import After, At, Wakeup
 from tests.support.agent_kit import until
 from tests.support.busy_session import busy_session
 from tests.support.scripted_model import ScriptedModel, text

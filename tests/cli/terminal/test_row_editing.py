@@ -19,10 +19,10 @@ from midturn_core.interrupt import InterruptCoordinator
 from midturn_core.permission.ask import Ask
 from midturn_core.queue.attachments import AttachmentRef, attachment_tags, attachments_of
 from midturn_core.queue.barriers import may_go
+from midturn_core.queue.edits import QueueEdits
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.types import QueuedInput
-from midturn_core.queue_edits import QueueEdits
 from tests.support.fake_session import FakeSession
 from tests.support.live_terminal import TerminalSetup, live_terminal, until
 

@@ -16,7 +16,7 @@ from midturn_core.dispatch.runner import BatchCall, BatchSignals, CallRunner, To
 from midturn_core.dispatch.types import BatchOutcome
 from midturn_core.events import Event, ToolPhaseChanged, ToolResultReady, ToolUseStarted
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.interceptor import ToolInterceptors
+from midturn_core.interceptors.interceptor import ToolInterceptors
 from midturn_core.interrupt import SignalSource
 from midturn_core.model.messages import JsonObject, JsonValue, ToolUse, ToolUseResult
 from midturn_core.permission.access import Access

@@ -24,7 +24,7 @@ from midturn_core.dispatch.reaction import StopLimits
 from midturn_core.dispatch.runner import BatchSignals
 from midturn_core.dispatch.types import BatchOutcome
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.interceptor import (
+from midturn_core.interceptors.interceptor import (
     AfterAnswer,
     Amend,
     BeforeAnswer,
@@ -35,8 +35,8 @@ from midturn_core.interceptor import (
     ToolInterceptors,
 )
 from midturn_core.interrupt import CancelReason, SignalSource
-from midturn_core.ledger import LedgerBatch
-from midturn_core.ledger_check import verify
+from midturn_core.ledger.check import verify
+from midturn_core.ledger.entries import LedgerBatch
 from midturn_core.model.messages import JsonObject, Outcome, TextBlock, ToolUse, ToolUseResult
 from midturn_core.session.ledger_codec import batch_from_json, batch_to_json
 from midturn_core.tool import ToolContext, ToolResult

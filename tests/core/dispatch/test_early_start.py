@@ -25,7 +25,7 @@ from midturn_core.events import (
     ToolUseStarted,
     ToolUseStartedEarly,
 )
-from midturn_core.interceptor import ToolInterceptor, ToolInterceptors
+from midturn_core.interceptors.interceptor import ToolInterceptor, ToolInterceptors
 from midturn_core.interrupt import CancelReason
 from midturn_core.model.messages import JsonObject, ToolUse, ToolUseResult
 from midturn_core.read_files import ReadStamp

@@ -14,8 +14,14 @@ from midturn_core.conversation import Conversation
 from midturn_core.dispatch.runner import BatchSignals
 from midturn_core.errors import SessionError
 from midturn_core.interrupt import CancelReason
-from midturn_core.ledger import THIS_RUN, LedgerBatch, LedgerCall, LedgerLimits, content_hash
-from midturn_core.ledger_check import verify
+from midturn_core.ledger.check import verify
+from midturn_core.ledger.entries import (
+    THIS_RUN,
+    LedgerBatch,
+    LedgerCall,
+    LedgerLimits,
+    content_hash,
+)
 from midturn_core.model.messages import JsonObject, Outcome, TextBlock, ToolUse
 from midturn_core.session.evidence import read_evidence
 from midturn_core.session.ledger_codec import batch_from_json, batch_to_json

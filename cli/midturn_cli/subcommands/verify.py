@@ -11,7 +11,7 @@ from midturn_cli.options import EXIT_FAILED, Arguments, UsageError
 from midturn_cli.render.clean import one_line
 from midturn_core import paths
 from midturn_core.errors import SessionError
-from midturn_core.ledger_check import Verification, verify
+from midturn_core.ledger.check import Verification, verify
 from midturn_core.session.evidence import read_evidence
 from midturn_core.session.store import SessionStore, SessionSummary
 

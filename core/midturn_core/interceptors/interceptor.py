@@ -28,10 +28,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.interceptor_threads import InterceptorThreads
+from midturn_core.interceptors.threads import InterceptorThreads
 from midturn_core.interrupt import Signal
 from midturn_core.model.messages import JsonObject, ToolUse, ToolUseResult
-from midturn_core.rewake import NO_REWAKE, RewakeService
+from midturn_core.queue.rewake import NO_REWAKE, RewakeService
 
 DEFAULT_TIME_LIMIT = 60.0
 """Seconds for one ``before`` or ``after``."""

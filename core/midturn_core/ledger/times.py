@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from midturn_core.ledger import LedgerBatch, LedgerLimits
+from midturn_core.ledger.entries import LedgerBatch, LedgerLimits
 from midturn_core.model.messages import Outcome
 
 _NEVER_RAN = frozenset({Outcome.SKIPPED, Outcome.DENIED})

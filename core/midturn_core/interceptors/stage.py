@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from midturn_core.dispatch.runner import BatchCall
-from midturn_core.interceptor import (
+from midturn_core.interceptors.interceptor import (
     Amend,
     Deny,
     InterceptedCall,

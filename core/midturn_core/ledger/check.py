@@ -20,8 +20,8 @@ from midturn_core.conversation import (
     UserTextAdded,
 )
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.ledger import LedgerBatch, LedgerCall, content_hash
-from midturn_core.ledger_times import Problem, call_name, check_times
+from midturn_core.ledger.entries import LedgerBatch, LedgerCall, content_hash
+from midturn_core.ledger.times import Problem, call_name, check_times
 from midturn_core.model.messages import Outcome, ToolUse, ToolUseResult
 
 
