@@ -268,12 +268,22 @@ class SessionController:
         match kind:
             case LineKind.PROMPT:
                 await self._turn(items, interrupt)
-            case LineKind.COMMAND | LineKind.SHELL:
+            case LineKind.COMMAND | LineKind.SHELL | LineKind.IMMEDIATE:
                 try:
-                    await self._parts.lines.run_own_turn(items[0], interrupt)
+                    await self._run_line(items[0], kind, interrupt)
                 finally:
                     self._parts.claims.confirm([items[0].uuid])
-            case LineKind.IMMEDIATE:
-                self._parts.lines.run_immediate(items[0].input_text)
             case _:
                 assert_never(kind)
+
+    async def _run_line(
+        self, item: QueuedInput, kind: LineKind, interrupt: InterruptCoordinator
+    ) -> None:
+        if interrupt.signal.tripped:
+            # While a slow store was asked for it: what has not begun must not begin any more.
+            stopped = f"Interrupted before it began, not run: {item.input_text}"
+            self._parts.emit(Notice(NoticeLevel.WARNING, stopped))
+        elif kind is LineKind.IMMEDIATE:
+            self._parts.lines.run_immediate(item.input_text)
+        else:
+            await self._parts.lines.run_own_turn(item, interrupt)

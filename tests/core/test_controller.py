@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import pytest
 
 from midturn_core.controller import (
     ControllerParts,
@@ -15,9 +17,10 @@ from midturn_core.errors import CredentialRejectedError
 from midturn_core.events import Notice, TurnEnded, TurnEndReason, TurnStarted
 from midturn_core.interrupt import InterruptCoordinator
 from midturn_core.queue.attachments import AttachmentRef
+from midturn_core.queue.claims import Claims, NoStore
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
-from midturn_core.queue.types import QueuedInput, QueuedInputPriority
+from midturn_core.queue.types import KIND_KEY, QueuedInput, QueuedInputPriority
 from tests.support.agent_kit import CONTEXT, DEADLINE, AgentKit, until
 from tests.support.scripted_model import ScriptedModel, calls, text, use
 
@@ -52,8 +55,30 @@ class Lines:
             await self.release.wait()
 
 
+class SlowStore:
+    """Answers a claim only when ``answer`` is set."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.answer = asyncio.Event()
+        self.confirmed: list[str] = []
+
+    async def claim(self, items: Sequence[QueuedInput]) -> list[QueuedInput]:
+        self.asked.set()
+        await self.answer.wait()
+        return list(items)
+
+    def confirm(self, uuids: Iterable[str]) -> None:
+        self.confirmed += uuids
+
+
 class Session:
-    def __init__(self, model: ScriptedModel, rules: ControllerRules | None = None) -> None:
+    def __init__(
+        self,
+        model: ScriptedModel,
+        rules: ControllerRules | None = None,
+        claims: Claims | None = None,
+    ) -> None:
         self.kit = AgentKit(model)
         self.lines = Lines()
         self.awaited_cancelled = 0
@@ -66,6 +91,7 @@ class Session:
                 emit=self.kit.emit,
                 cancel_awaited_call=self._cancel,
                 rules=rules or ControllerRules(),
+                claims=claims or NoStore(),
             )
         )
 
@@ -284,3 +310,31 @@ async def test_a_line_at_any_moment_of_a_turns_end_is_never_lost() -> None:
         heard = str(session.kit.conversation.messages)
         assert heard.count("late") == 1
         assert session.waiting() == []
+
+
+@pytest.mark.parametrize("line", ["!rm it", "/slow"])
+async def test_a_line_interrupted_while_the_store_is_asked_for_it_does_not_begin(
+    line: str,
+) -> None:
+    store = SlowStore()
+    session = Session(ScriptedModel(), claims=store)
+    session.controller.submit(line)
+    await asyncio.wait_for(store.asked.wait(), DEADLINE)
+    assert session.controller.interrupt()
+    store.answer.set()
+    await session.idle()
+    assert session.lines.ran == []
+    (notice,) = session.kit.of(Notice)
+    assert notice.text == f"Interrupted before it began, not run: {line}"
+    assert len(store.confirmed) == 1
+
+
+async def test_an_immediate_command_from_the_store_is_confirmed_once_it_ran() -> None:
+    store = SlowStore()
+    store.answer.set()
+    session = Session(ScriptedModel(), claims=store)
+    item = QueuedInput("/now!", CONTEXT, metadata={KIND_KEY: LineKind.IMMEDIATE.value})
+    assert session.controller.take(item) == ""
+    await session.idle()
+    assert session.lines.ran == ["/now!"]
+    assert store.confirmed == [item.uuid]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,26 @@ def test_what_waits_is_seen_and_changed_from_outside_and_the_screen_follows(
         _, second, third = server.wait_for_requests(3)
         assert said_in(second) == [typed("two")]
         assert said_in(third) == [typed("typed here")]
+
+
+def test_the_list_says_when_a_reminder_is_due_and_is_no_flood(tmp_path: Path) -> None:
+    latch = Latch()
+    with (
+        MessagesServer(Reply(Says("half ", latch, "done"))) as server,
+        live_midturn(server, tmp_path) as live,
+    ):
+        live.enter("begin")
+        live.see("half")
+        live.enter("/remind 20m tea")
+        live.see(r"Queued in 20 min")
+        outside(tmp_path, "send", "--later", "x" * 100_000)
+        listed = outside(tmp_path, "queue")
+        assert re.search(r"LATER  tea · in \d+ min \(", listed)
+        assert f"{'x' * 200}… · from outside" in listed
+        assert len(listed) < 1000
+        outside(tmp_path, "queue", "clear")
+        latch.open()
+        live.see_idle()
 
 
 def test_a_command_from_outside_is_refused_by_the_sender_with_the_way_out(tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from midturn_cli.ages import age as age
+from midturn_cli.ages import due_in as due_in
 from midturn_cli.commands.command import CommandError, Use
-from midturn_core.queue.types import QueuedInput
 
 T = TypeVar("T")
 
@@ -64,27 +62,3 @@ def unknown_word(command: str, word: str, allowed: tuple[str, ...], example: str
     return CommandError(
         f"{command} does not know {word!r}: it takes {', '.join(allowed)} (example: {example})"
     )
-
-
-def due_in(item: QueuedInput) -> str:
-    """When a scheduled input is queued, such as ``in 9 min (14:30)``; with the day if it is not
-    today's.
-    """
-    if item.due is None:
-        return "held"
-    due = item.due.astimezone()
-    today = due.date() == datetime.now().astimezone().date()
-    return (
-        f"in {_coarse(item.due - datetime.now(UTC))} ({due:{'%H:%M' if today else '%d %b %H:%M'}})"
-    )
-
-
-def _coarse(span: timedelta) -> str:
-    """At most two units, rounded up: what has a minute left is not shown as none."""
-    seconds = max(math.ceil(span.total_seconds()), 0)
-    if seconds < 60:
-        return f"{seconds} s"
-    minutes = math.ceil(seconds / 60)
-    days, hours, minutes = minutes // 1440, minutes // 60 % 24, minutes % 60
-    parts = [(days, "d"), (hours, "h"), (minutes, "min")]
-    return " ".join([f"{count} {unit}" for count, unit in parts if count][:2])

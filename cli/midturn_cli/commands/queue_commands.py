@@ -172,7 +172,11 @@ def later(use: Use) -> None:
 
 
 def _run_later(use: Use, most: int | None) -> None:
-    items = [item for item in waiting(use) if item.priority is QueuedInputPriority.LATER]
+    items = [
+        item
+        for item in waiting(use)
+        if item.priority is QueuedInputPriority.LATER and not item.scheduled
+    ]
     chosen = items[:most]
     if not chosen:
         raise CommandError("No LATER input waits; /later TEXT adds one")

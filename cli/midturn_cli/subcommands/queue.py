@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from midturn_cli.ages import age
+from midturn_cli.ages import age, due_in
 from midturn_cli.delivery_words import BEING_EDITED
 from midturn_cli.launch import load
 from midturn_cli.options import EXIT_FAILED, Arguments, UsageError
@@ -22,6 +22,8 @@ from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 USES = "ls, rm N, mv N M, now N, next N, later N, clear"
 _SHOWN = 80
 """Letters of a text in a sentence about it."""
+_LISTED = 200
+"""Letters of a text in the list; ``--json`` has all of it."""
 _LEAST_OF_AN_ID = 4
 
 
@@ -78,6 +80,8 @@ def _check(words: Sequence[str]) -> None:
 def _kept_back(item: QueuedInput) -> str:
     if item.expired:
         return "expired"
+    if item.scheduled:
+        return due_in(item)
     return BEING_EDITED if item.being_edited else "held" if item.held else ""
 
 
@@ -102,7 +106,7 @@ class _Waiting:
                 age(item.enqueued_at),
             )
             notes_text = " · ".join(filter(None, notes))
-            text = one_line(f"{item.input_text} · {notes_text}")
+            text = f"{_short(item, _LISTED)} · {one_line(notes_text)}"
             rows.append(f"{number:>3}  {item.priority.name:<5}  {text}")
         return "".join(f"{row}\n" for row in rows)
 
@@ -174,6 +178,6 @@ def _gone(item: QueuedInput) -> NotWaitingError:
     return NotWaitingError(f"it waits no more: {_short(item)}")
 
 
-def _short(item: QueuedInput) -> str:
+def _short(item: QueuedInput, most: int = _SHOWN) -> str:
     text = one_line(item.input_text)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -211,6 +211,18 @@ async def test_later_run_while_busy_begins_after_the_turn(tmp_path: Path) -> Non
         ]
 
 
+async def test_later_run_lets_no_reminder_go_before_its_time(tmp_path: Path) -> None:
+    async with busy_session(tmp_path, text("a"), toml=MANUAL) as busy:
+        busy.kit.submit("/remind 10m tea")
+        busy.kit.submit("/later run")
+        assert "No LATER input waits" in busy.kit.errors[0]
+        busy.kit.submit("/later one")
+        busy.kit.submit("/later run")
+        await busy.finish()
+        assert [texts(turn.inputs) for turn in busy.kit.of(TurnStarted)] == [["start"], ["one"]]
+        assert texts(busy.kit.waiting()) == ["tea"]
+
+
 async def test_an_interrupt_ends_a_later_run(tmp_path: Path) -> None:
     async with busy_session(tmp_path, text("a"), toml=MANUAL) as busy:
         busy.kit.submit("/later one")
