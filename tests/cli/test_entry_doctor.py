@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import midturn_cli
 from midturn_cli.options import Arguments, Command
 from midturn_cli.subcommands.config import config_lines
 from midturn_cli.subcommands.doctor import (
@@ -26,6 +27,7 @@ from midturn_cli.subcommands.doctor import (
 from midturn_core.config import Config, ModelConfig
 from midturn_core.config_keys import CONFIG_KEYS
 from midturn_core.config_loader import ConfigSource, FlagSetting, load_config
+from midturn_core.version import VERSION
 from tests.support.midturn_process import run_midturn
 
 SECRET = "secret-of-a-test"
@@ -53,6 +55,11 @@ def test_every_line_is_ok_or_says_how_to_fix_it() -> None:
     assert done.stderr == b""
     assert {line.split()[0] for line in lines if line[0] != " "} <= {"ok", "warn", "fail"}
     assert all(bool(check.fix) is (check.verdict is not Verdict.OK) for check in all_checks())
+
+
+def test_where_midturn_lies_is_shown() -> None:
+    (check,) = of("midturn", all_checks())
+    assert check.finding == f"{VERSION}, at {Path(midturn_cli.__file__).parent}"
 
 
 def test_a_key_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+import midturn_cli
 from midturn_cli.launch import config_source, workspace
 from midturn_cli.options import EXIT_FAILED, Arguments
 from midturn_core import paths
@@ -74,7 +75,7 @@ def render(check: Check, width: int) -> str:
 
 def checks(arguments: Arguments, environ: Mapping[str, str]) -> Iterator[Check]:
     yield python_check()
-    yield Check(Verdict.OK, "midturn", f"{VERSION}, at {Path(__file__).parent}")
+    yield Check(Verdict.OK, "midturn", f"{VERSION}, at {Path(midturn_cli.__file__).parent}")
     if sys.platform == "win32":
         yield Check(Verdict.FAIL, "system", "Windows", "run Midturn inside WSL")
     yield from terminal_checks(environ)
