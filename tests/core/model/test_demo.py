@@ -207,6 +207,7 @@ async def test_the_site_serves_its_pages_on_loopback() -> None:
     answer = await reader.read()
     assert answer.startswith(b"HTTP/1.1 200")
     assert b"Demo page 2" in answer
+    assert b"Cache-Control: no-store\r\n" in answer, "fetched again, it would come at once"
     writer.close()
     await writer.wait_closed()
     await site.close()

@@ -56,6 +56,8 @@ class DemoSite:
             body = PAGE.format(number=path.rsplit("/", 1)[-1][:20] or "0").encode()
             head = (
                 "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"
+                # Asked for again, a slow page is to be slow again.
+                "Cache-Control: no-store\r\n"
                 f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
             )
             writer.write(head.encode() + body)
