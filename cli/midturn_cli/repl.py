@@ -276,12 +276,12 @@ def _presenter(launch: Launch) -> Presenter:
 
 def _say_goodbye(ending: _Ending) -> None:
     from midturn_cli.goodbye import what_is_kept
-    from midturn_cli.render.clean import clean, one_line
+    from midturn_cli.render.clean import beginning, clean
 
     lines: list[str] = []
     if ending.undelivered:
         lines.append(f"{len(ending.undelivered)} queued input(s) were not sent:")
-        lines += [f"  {one_line(text)}" for text in ending.undelivered]
+        lines += [f"  {beginning(text)}" for text in ending.undelivered]
         lines += what_is_kept(len(ending.undelivered), ending.lost)
     if ending.stash and ending.reopen is None:
         # Whole and on lines of its own: it is nowhere else, and has to be taken from here.

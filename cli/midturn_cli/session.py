@@ -17,6 +17,7 @@ from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.leftovers import leftover_notice
 from midturn_cli.picture_paths import pictures_in
 from midturn_cli.ports import CommandInfo
+from midturn_cli.render.clean import beginning
 from midturn_cli.session_presence import PresenceHooks, SessionPresence
 from midturn_cli.session_queue import QueueHooks
 from midturn_cli.ui_events import (
@@ -271,7 +272,7 @@ class InteractiveSession:
 def left_over(items: Sequence[QueuedInput]) -> CommandTable:
     """What an earlier run left in the queue; nothing of it is sent by itself."""
     rows = [
-        (str(number), item.priority.name, age(item.enqueued_at), item.input_text)
+        (str(number), item.priority.name, age(item.enqueued_at), beginning(item.input_text))
         for number, item in enumerate(items, start=1)
     ]
     return CommandTable(

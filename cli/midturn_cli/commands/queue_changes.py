@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from midturn_cli.commands.arguments import whole_number
 from midturn_cli.commands.command import CommandError, Use
+from midturn_cli.render.clean import beginning
 from midturn_cli.render.words import queue_notes
 from midturn_core.errors import QueueFullError
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
@@ -18,7 +19,7 @@ def waiting(use: Use) -> list[QueuedInput]:
 def with_note(
     item: QueuedInput, unstored: frozenset[str] = frozenset(), fails: bool = False
 ) -> str:
-    return " · ".join((item.input_text, *queue_notes(item, unstored, fails)))
+    return " · ".join((beginning(item.input_text), *queue_notes(item, unstored, fails)))
 
 
 def numbered(use: Use, word: str, what: str) -> QueuedInput:
@@ -72,14 +73,16 @@ def move(use: Use, word: str, target_word: str) -> None:
         )
     tier = [other.uuid for other in waiting(use) if other.priority is item.priority]
     use.edits.move(item.uuid, tier.index(target.uuid) - tier.index(item.uuid))
-    use.say(f"Moved to the place of number {target_word}: {item.input_text}")
+    use.say(f"Moved to the place of number {target_word}: {beginning(item.input_text)}")
 
 
 def change_tier(use: Use, tier: str, word: str) -> None:
     item = numbered(use, word, tier)
     use.edits.set_tier(item.uuid, QueuedInputPriority[tier.upper()])
     use.controller.wake()
-    use.say(f"Now {tier.upper()}, behind what is {tier.upper()} already: {item.input_text}")
+    use.say(
+        f"Now {tier.upper()}, behind what is {tier.upper()} already: {beginning(item.input_text)}"
+    )
 
 
 def hold(use: Use, word: str) -> None:
@@ -96,7 +99,7 @@ def release(use: Use, word: str) -> None:
         if not use.engine.queue.release(item.uuid):
             raise CommandError(f"Number {word} is not held; /queue shows what is")
         use.controller.wake()
-        use.say(f"Released: {item.input_text}")
+        use.say(f"Released: {beginning(item.input_text)}")
         return
     held = sum(item.held and not item.scheduled for item in waiting(use))
     if not held:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from midturn_cli.commands.command import Use
+from midturn_cli.render.clean import beginning
 from midturn_cli.render.words import duration
 from midturn_core.queue.receipts import Receipt, ReceiptState
 
@@ -22,7 +23,7 @@ def show_log(use: Use) -> None:
             receipt.priority.name,
             outcome(receipt),
             _waited(receipt),
-            receipt.text,
+            beginning(receipt.text),
         )
         for receipt in receipts[-SHOWN_RECEIPTS:]
     ]

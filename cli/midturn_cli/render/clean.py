@@ -11,6 +11,8 @@ import re
 
 TAB_WIDTH = 4
 """As in Markdown, so that a tab keeps its meaning there when it becomes spaces."""
+LISTED = 300
+"""Letters of a text in a list."""
 MAX_ACCENTS = 4
 """Combining marks on one character; a taller stack would paint over other rows."""
 
@@ -85,6 +87,14 @@ def shorten_blank_lines(text: str) -> str:
 def one_line(text: str, *, line_end: str = "⏎") -> str:
     """The cleaned text on one line; line ends and the blanks around them become ``line_end``."""
     return _joined(clean(text), line_end)
+
+
+def beginning(text: str, most: int = LISTED) -> str:
+    """The cleaned text on one line, or its first ``most`` letters: what a list says of a text that
+    can be read whole elsewhere.
+    """
+    text = text.lstrip()
+    return one_line(text) if len(text) <= most else f"{one_line(text[:most])}…"
 
 
 def reveal_line(text: str) -> str:

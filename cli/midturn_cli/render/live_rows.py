@@ -11,7 +11,7 @@ from midturn_cli.render.block_rows import Look, wrap_hard_lines
 from midturn_cli.render.blocks import LiveCall
 from midturn_cli.render.call_rows import detail_rows, live_call_row, live_title_row, spinner
 from midturn_cli.render.cells import cell_width, cut
-from midturn_cli.render.clean import one_line
+from midturn_cli.render.clean import beginning, one_line
 from midturn_cli.render.diff_rows import fitting_diff_rows
 from midturn_cli.render.early_calls import EarlyCall
 from midturn_cli.render.open_message import Activity
@@ -27,6 +27,8 @@ MAX_QUEUE_ROWS = 3
 MAX_RULE_ROWS = 5
 MAX_NESTED_ROWS = 3
 ASK_RULE = "│ "
+LONGEST_BEGINNING = 2_000
+"""Letters of a waiting text that each paint looks at; more than any screen is wide."""
 EDITED_MARK = "▸ "
 """Before the row of the queue that is being edited."""
 NESTED = "  └ "
@@ -174,7 +176,7 @@ def _queue_row(state: UiState, place: int, theme: Theme, width: int) -> Text:
     when = " · ".join((*queue_notes(item, state.unstored, state.store_fails), when))
     tag = f"{_mark(place, state.edited)}{item.priority.name:<5} "
     room = max(width - len(tag) - cell_width(when) - 3, 8)
-    text = cut(one_line(item.input_text), room)
+    text = cut(beginning(item.input_text, LONGEST_BEGINNING), room)
     return Text.assemble((tag, theme.accent), text, (f" · {when}", theme.dim))
 
 

@@ -13,7 +13,7 @@ from midturn_cli.delivery_words import BEING_EDITED
 from midturn_cli.launch import load
 from midturn_cli.options import EXIT_FAILED, Arguments, UsageError
 from midturn_cli.outside_queue import OutsideQueue, outside_queue
-from midturn_cli.render.clean import one_line
+from midturn_cli.render.clean import beginning, one_line
 from midturn_core.errors import MidturnError, QueueError
 from midturn_core.queue.attachments import attachments_note
 from midturn_core.queue.outside import sender_note
@@ -22,8 +22,6 @@ from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 USES = "ls, rm N, mv N M, now N, next N, later N, clear"
 _SHOWN = 80
 """Letters of a text in a sentence about it."""
-_LISTED = 200
-"""Letters of a text in the list; ``--json`` has all of it."""
 _LEAST_OF_AN_ID = 4
 
 
@@ -106,7 +104,7 @@ class _Waiting:
                 age(item.enqueued_at),
             )
             notes_text = " · ".join(filter(None, notes))
-            text = f"{_short(item, _LISTED)} · {one_line(notes_text)}"
+            text = f"{beginning(item.input_text)} · {one_line(notes_text)}"
             rows.append(f"{number:>3}  {item.priority.name:<5}  {text}")
         return "".join(f"{row}\n" for row in rows)
 
@@ -178,6 +176,5 @@ def _gone(item: QueuedInput) -> NotWaitingError:
     return NotWaitingError(f"it waits no more: {_short(item)}")
 
 
-def _short(item: QueuedInput, most: int = _SHOWN) -> str:
-    text = one_line(item.input_text)
-    return text if len(text) <= most else f"{text[:most]}…"
+def _short(item: QueuedInput) -> str:
+    return beginning(item.input_text, _SHOWN)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from midturn_cli.render.cells import cut, wrap_hard
-from midturn_cli.render.clean import StreamCleaner, clean, one_line, reveal, reveal_line
+from midturn_cli.render.clean import StreamCleaner, beginning, clean, one_line, reveal, reveal_line
 from tests.support.terminal_text import TerminalTextCase, acts_on_terminal, cases, shows
 
 CASES = cases()
@@ -89,3 +89,9 @@ def test_hard_wrapping_loses_nothing_and_fits(text: str, width: int) -> None:
 def test_a_megabyte_of_sequence_starts_is_cleaned_in_one_pass() -> None:
     for start in ("\x9d", "\x1b]", "\x1b[", "\x1b]a\x1b"):
         assert acts_on_terminal(clean(start * 200_000)) == []
+
+
+def test_a_list_shows_the_beginning_of_a_long_text_and_says_that_there_is_more() -> None:
+    assert beginning(" two\nlines ", 20) == "two ⏎ lines"
+    assert beginning("\n\n" + "x" * 21, 20) == "x" * 20 + "…"
+    assert beginning("\x1b]0;" + "x" * 50, 20).startswith("]0;xx")

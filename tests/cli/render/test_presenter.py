@@ -8,7 +8,9 @@ from rich.cells import cell_len
 
 from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.ports import LiveRegion, Presenter
+from midturn_cli.render import live_rows
 from midturn_cli.render.canvas import ColorSystem
+from midturn_cli.render.cells import cut
 from midturn_cli.render.clean import clean
 from midturn_cli.render.plain import PlainPresenter
 from midturn_cli.render.presenter import ScreenPresenter
@@ -831,6 +833,22 @@ def test_queue_rows_say_what_the_configuration_makes_of_a_tier(
     rows = live(turn_started(), QueueChanged(items, settings)).queue.split("\n")
     for row, when in zip(rows, words, strict=False):
         assert row.endswith(f" · {when}")
+
+
+def test_a_paint_looks_at_the_beginning_of_a_waiting_text_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_at: list[int] = []
+
+    def counted(text: str, width: int) -> str:
+        looked_at.append(len(text))
+        return cut(text, width)
+
+    monkeypatch.setattr(live_rows, "cut", counted)
+    row = live(QueueChanged((typed("line of a log\n" * 10_000),), QueueConfig())).queue
+    assert "line of a log ⏎ line" in row
+    assert "…" in row
+    assert max(looked_at) < 10_000
 
 
 def test_an_answer_begins_as_far_below_what_is_before_it_as_it_stays() -> None:
