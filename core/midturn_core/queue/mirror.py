@@ -283,9 +283,12 @@ class RepositoryMirror:
         left = [item for item, why in refused if not why]
         self.expired = tuple(item for item in left if item.expired)
         self._known.update(item.uuid for item in self.expired)
-        leftovers = [item.as_held() for item in left if not item.expired]
-        for item in leftovers:
-            self._store.replace(self._hooks.sealed(item))
+        waited = [item for item in left if not item.expired]
+        leftovers = [item.as_held() for item in waited]
+        for before, item in zip(waited, leftovers, strict=True):
+            sealed = self._hooks.sealed(item)
+            if sealed.metadata != before.metadata:  # most were held before; each write is a sync
+                self._store.replace(sealed)
         self._bring_in(leftovers)
         for item in early:
             self._enqueue(item)

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -240,6 +241,26 @@ async def test_leftovers_come_back_held_and_what_the_log_holds_does_not(
     async with mirrored(shared_store, delivered=logged) as (manager, _):
         assert waiting(manager) == [("NEXT", "two", True), ("NEXT", "three", True)]
         assert stored(shared_store.open()) == [("NEXT", "two", True), ("NEXT", "three", True)]
+
+
+async def test_what_was_held_before_is_not_written_again_at_the_start(
+    shared_store: QueueStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = shared_store.open()
+    earlier.enqueue(QueuedInput("held", MAIN).as_held())
+    earlier.enqueue(QueuedInput("on its way", MAIN))
+    opened = shared_store.open()
+    written: list[str] = []
+    replace = opened.replace
+
+    def counted(item: QueuedInput) -> bool:
+        written.append(item.input_text)
+        return replace(item)
+
+    monkeypatch.setattr(opened, "replace", counted)
+    async with mirrored(shared_store, opener=lambda: opened) as (manager, _):
+        assert waiting(manager) == [("NEXT", "held", True), ("NEXT", "on its way", True)]
+    assert written == ["on its way"]
 
 
 async def test_a_store_that_fails_delays_nobody_and_gets_everything_later(
