@@ -26,7 +26,19 @@ class Leftover:
 
     @property
     def way_back(self) -> str:
-        return f"midturn {'demo ' if self.demo else ''}-r {self.id}"
+        return _way_back(self.id, demo=self.demo)
+
+
+def way_back(session_id: str) -> str:
+    """The command that goes on with a session; one that is not stored here counts as none of the
+    demo.
+    """
+    _, demos = session_stores()
+    return _way_back(session_id, demo=demos.named(session_id) is not None)
+
+
+def _way_back(session_id: str, *, demo: bool) -> str:
+    return f"midturn {'demo ' if demo else ''}-r {session_id}"
 
 
 def find_leftovers(config: QueueConfig, workspace: Path) -> list[Leftover]:

@@ -226,6 +226,12 @@ def test_over_the_cap_the_text_is_refused_and_not_stored(tmp_path: Path) -> None
         live.see("done")
 
 
+def test_the_way_back_to_a_session_of_the_demo_names_the_demo(tmp_path: Path) -> None:
+    assert run_midturn("demo", "-p", "count to 1", cwd=tmp_path).returncode == 0
+    said = outside(tmp_path, "send", "--last", "for next time")
+    assert "offers the text when it goes on: midturn demo -r " in said
+
+
 def test_what_is_sent_to_a_session_that_does_not_run_is_offered_when_it_goes_on(
     tmp_path: Path,
 ) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 
 from midturn_cli.launch import given_text, load, with_piped_text
+from midturn_cli.leftovers import way_back
 from midturn_cli.options import EXIT_FAILED, Arguments, UsageError
 from midturn_cli.outside_queue import OutsideQueue, outside_queue
 from midturn_core.config import QueueConfig
@@ -77,5 +78,5 @@ def _receipt(queue: OutsideQueue, tier: QueuedInputPriority, config: QueueConfig
     elsewhere = " on this machine" if config.backend == "redis" else ""
     return (
         f"Kept for {target.id} as {tier.name}; it does not run{elsewhere}, and offers the text when "
-        f"it goes on: midturn -r {target.id}"
+        f"it goes on: {way_back(target.id)}"
     )
