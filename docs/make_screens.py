@@ -192,7 +192,9 @@ def prepared_folder() -> Generator[Path]:
         with tempfile.TemporaryDirectory() as home:
             kept = {n: v for n, v in before.items() if n in ("PATH", "LANG", "LC_ALL")}
             os.environ.clear()
-            os.environ.update(kept, HOME=home, XDG_CONFIG_HOME=home, XDG_STATE_HOME=home)
+            os.environ.update(kept, HOME=home)
+            # Apart: the program makes the folder of its state, and so it is private.
+            os.environ.update(XDG_CONFIG_HOME=f"{home}/config", XDG_STATE_HOME=f"{home}/state")
             for name, content in FILES.items():
                 path = folder / name
                 path.parent.mkdir(exist_ok=True)
