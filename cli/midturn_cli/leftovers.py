@@ -1,4 +1,4 @@
-"""What sessions of a folder that do not run have left in the queue (F4)."""
+"""What sessions of a folder that do not run have left in the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``SessionPresence``: lets other programs of the user see and wake this session (F5)."""
+"""``SessionPresence``: lets other programs of the user see and wake this session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two terminals: what one sends reaches the session in the other (F5)."""
+"""Two terminals: what one sends reaches the session in the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/queue log: what became of each input that waited in this session (F3)."""
+"""/queue log: what became of each input that waited in this session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``midturn queue``: see and change what waits in a session from outside of it (F5)."""
+"""``midturn queue``: see and change what waits in a session from outside of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``midturn send``: text for a session from another terminal, a script or another machine (F5)."""
+"""``midturn send``: text for a session from another terminal, a script or another machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``midturn sessions``: which sessions run, and which have left something in the queue (F5)."""
+"""``midturn sessions``: which sessions run, and which have left something in the queue."""
 
 from __future__ import annotations
 

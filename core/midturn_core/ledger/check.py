@@ -1,4 +1,4 @@
-"""``verify``: whether a history and the ledger of its batches tell the same story (features F9).
+"""``verify``: whether a history and the ledger of its batches tell the same story.
 
 Pure. Every tool use has exactly one result, in order, in the very next user message; each result
 is the one that its call gave; every batch of the history is in the ledger and every batch of the

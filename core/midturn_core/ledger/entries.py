@@ -1,4 +1,4 @@
-"""The ledger: what is kept of each batch, so that anybody can check it later (features F9).
+"""The ledger: what is kept of each batch, so that anybody can check it later.
 
 Times are seconds on the monotonic clock of one run; those of different runs cannot be compared.
 """

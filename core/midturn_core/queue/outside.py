@@ -1,4 +1,4 @@
-"""What came from outside of the session: another terminal, a script, another machine (F5)."""
+"""What came from outside of the session: another terminal, a script, another machine."""
 
 from __future__ import annotations
 

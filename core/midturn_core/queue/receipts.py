@@ -1,4 +1,4 @@
-"""What became of each queued input: exactly one visible state for every one of them (F3)."""
+"""What became of each queued input: exactly one visible state for every one of them."""
 
 from __future__ import annotations
 

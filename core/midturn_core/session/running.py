@@ -1,4 +1,4 @@
-"""Which sessions run on this machine, and how to wake one (F5).
+"""Which sessions run on this machine, and how to wake one.
 
 Each running session has three files in one private folder: ``<id>.json`` says what it is,
 ``<id>.lock`` is locked for as long as it lives, and a datagram on its socket makes it look at the
