@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Mapping
@@ -21,11 +22,21 @@ _FORMAT = "%(asctime)s %(levelname)s %(process)d %(threadName)s %(name)s: %(mess
 
 
 class _PrivateFileHandler(RotatingFileHandler):
-    """Every file it opens is the owner's alone, rotated ones included."""
+    """Every file it opens is the owner's alone, rotated ones included. A disk that is full costs
+    lines of the log, and nothing else.
+    """
 
     def _open(self) -> TextIOWrapper:
         os.close(os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
         return super()._open()
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """The base class writes a traceback to the terminal."""
+
+    def close(self) -> None:
+        # It writes what is left; an error here would keep the program from saying what it lost.
+        with contextlib.suppress(OSError):
+            super().close()
 
 
 def open_log(config: LogConfig, environ: Mapping[str, str]) -> str:

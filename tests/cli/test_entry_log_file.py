@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from midturn_cli.log_file import LARGEST_LOG, open_log
+from midturn_cli.log_file import LARGEST_LOG, close_log, open_log
 from midturn_core.config import LogConfig
 from midturn_core.errors import ConfigError
 
@@ -63,3 +63,15 @@ def test_a_named_file_that_cannot_be_written_stops_the_start(tmp_path: Path) -> 
 def test_a_state_folder_that_cannot_be_written_is_only_a_warning(home: Path) -> None:
     (home / ".local").write_text("a file where a folder should be")
     assert "the log cannot be written" in open_log(LogConfig(), os.environ)
+
+
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="only Linux has a disk that is always full"
+)
+def test_a_full_disk_costs_lines_of_the_log_and_nothing_else(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert open_log(LogConfig(level="info", file="/dev/full"), {}) == ""
+    logging.getLogger("midturn_core.test").info("a line that cannot be written")
+    close_log()
+    assert capsys.readouterr() == ("", "")
