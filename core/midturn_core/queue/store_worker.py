@@ -48,6 +48,8 @@ class StoreWorker:
         self._trouble: QueueStoreError | None = None
         self._busy = False
         self._closed = False
+        self._gave_up = False
+        """A job was dropped at the close: whatever works after it, something is missing."""
 
     @property
     def trouble(self) -> QueueStoreError | None:
@@ -106,13 +108,15 @@ class StoreWorker:
             except QueueStoreError as error:
                 self._set_trouble(error)
                 if not self._pause(attempt):
+                    self._gave_up = True
                     return
             except Exception:
                 # Isolation wall: a mistake in one job must not stop what comes after it.
                 _log.exception("a job of the queue's store failed")
                 return
             else:
-                self._set_trouble(None)
+                if not self._gave_up:
+                    self._set_trouble(None)
                 return
 
     def _pause(self, attempt: int) -> bool:
