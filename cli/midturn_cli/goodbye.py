@@ -14,5 +14,6 @@ def what_is_kept(undelivered: int, lost: Sequence[str]) -> list[str]:
     if not lost:
         return ["They are kept, and offered when you go on with the session."]
     kept = undelivered - len(lost)
-    some = f"{kept} of them are kept, and offered when you go on with the session. " if kept else ""
+    them = "1 of them is" if kept == 1 else f"{kept} of them are"
+    some = f"{them} kept, and offered when you go on with the session. " if kept else ""
     return [f"{some}Not stored, so here as they were typed:", *map(clean, lost)]
