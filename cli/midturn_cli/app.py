@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperArgument, TyperCommand
 
 from midturn_cli.options import (
     COMMAND_HELP,
@@ -90,9 +91,24 @@ def _sentence(message: str) -> str:
     return f"{message[:1].lower()}{message[1:]} (midturn --help lists the options)"
 
 
+class _Word(TyperArgument):
+    """An argument whose help is not followed by a type of Python's (``TEXT <str>``)."""
+
+    def display_type_rich(self, ctx: object) -> None:
+        return None
+
+
+class _Command(TyperCommand):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for param in self.params:
+            if isinstance(param, TyperArgument):
+                param.__class__ = _Word
+
+
 def _start_app() -> typer.Typer:
     app = _typer()
-    app.command(context_settings=_CONTEXT)(_collector(Command.START))
+    app.command(cls=_Command, context_settings=_CONTEXT)(_collector(Command.START))
     return app
 
 
@@ -105,7 +121,9 @@ def _commands_app() -> typer.Typer:
         subcommand_metavar="[PROMPT] | COMMAND",
     )(_collector(Command.START, with_prompt=False))
     for command, text in COMMAND_HELP.items():
-        app.command(command.value, help=text, context_settings=_CONTEXT)(_collector(command))
+        app.command(command.value, cls=_Command, help=text, context_settings=_CONTEXT)(
+            _collector(command)
+        )
     return app
 
 

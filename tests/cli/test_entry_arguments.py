@@ -180,6 +180,7 @@ def test_help_is_readable_in_60_columns(
     assert max(len(row) for row in shown.splitlines()) <= 60
     assert "..." not in shown.replace("[WHAT]...", "")  # of which there may be several
     assert "\x1b" not in shown
+    assert "<" not in shown  # a type of Python's
 
 
 def test_help_names_every_option_and_command(capsys: pytest.CaptureFixture[str]) -> None:

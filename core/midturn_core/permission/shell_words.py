@@ -57,12 +57,21 @@ class _Reader:
         elif char == "#" and self.word is None:
             self._read_comment()
         elif char in OPERATORS:
-            raise UnreadableCommandError(f"it holds the shell operator {_shown(char)}")
+            raise UnreadableCommandError(f"it holds the shell operator {self._operator()}")
         elif char in _EXPANDING:
             raise UnreadableCommandError(f"the shell would expand its {char}")
         else:
             self._add(char)
             self.place += 1
+
+    def _operator(self) -> str:
+        """The operator here as a person calls it: ``&&``, not its first character."""
+        char = self.text[self.place]
+        return (
+            "line break"
+            if char == "\n"
+            else char * (1 + self.text.startswith(char * 2, self.place))
+        )
 
     def _read_single_quoted(self) -> None:
         end = self.text.find("'", self.place + 1)
@@ -143,7 +152,3 @@ def _refuse_invisible(text: str) -> None:
             continue
         if unicodedata.category(char)[0] in "CZ":
             raise UnreadableCommandError(f"it holds the invisible character U+{ord(char):04X}")
-
-
-def _shown(char: str) -> str:
-    return "line break" if char == "\n" else char

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -76,3 +77,12 @@ def test_what_is_accepted_means_the_same_to_bash(tmp_path: Path, rest: str) -> N
         check=True,
     )
     assert run.stdout.decode().split("\0")[:-1] == list(words)
+
+
+@pytest.mark.parametrize(
+    ("command", "operator"),
+    [("a && b", "&&"), ("a & b", "&"), ("a || b", "||"), ("a\nb", "line break")],
+)
+def test_an_operator_is_named_as_a_person_calls_it(command: str, operator: str) -> None:
+    with pytest.raises(UnreadableCommandError, match=f"operator {re.escape(operator)}$"):
+        plain_words(command)
