@@ -11,7 +11,7 @@ PYTEST_WORKERS ?= 2
 help:
 	@echo "make demo       set up and open Midturn with the built-in demo model (no key, no network)"
 	@echo "make run        set up and open Midturn with the configured model"
-	@echo "make test       set up and run the fast tests (about five minutes on two cores)"
+	@echo "make test       set up and run the fast tests (about six minutes on two cores)"
 	@echo "make test-slow  set up and run the slow tests"
 	@echo "make check      ruff, ruff format, mypy, pyright, import-linter"
 	@echo "make format     let ruff rewrite what it can"

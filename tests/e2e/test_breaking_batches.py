@@ -17,6 +17,8 @@ from tests.support.messages_server import MessagesServer
 from tests.support.midturn_process import midturn_environment, run_midturn
 from tests.support.processes import until, until_session_is_empty
 
+pytestmark = pytest.mark.slow
+
 SEGMENTS = '[parallel]\nenabled = true\nmixed = "segments"\nstart = "streaming"\n'
 
 

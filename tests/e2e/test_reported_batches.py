@@ -21,6 +21,8 @@ from tests.support.messages_server import MessagesServer
 from tests.support.midturn_process import midturn_environment, run_midturn
 from tests.support.request_texts import kinds_in
 
+pytestmark = pytest.mark.slow
+
 ARMED = r"^y once"
 CONTINUE = Start(arguments=("-c",))
 EITHER_WAY = pytest.mark.parametrize("switch", ["--parallel", "--no-parallel"])

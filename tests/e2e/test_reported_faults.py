@@ -15,6 +15,8 @@ from tests.support.messages_script import Calls, Latch, Reply, Says
 from tests.support.messages_server import MessagesServer
 from tests.support.pty_harness import PASTE_END, PASTE_START
 
+pytestmark = pytest.mark.slow
+
 KEY_SECONDS = 0.1
 KEYS = "yes 1 2 n y "
 """Each of them answers a question somewhere."""
