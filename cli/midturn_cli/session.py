@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -37,6 +38,8 @@ from midturn_core.queue.events import QueueEvent
 from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 from midturn_core.version import VERSION
+
+_log = logging.getLogger(__name__)
 
 DEMO_HINTS = (
     "A script, no model. Say: tour · read README.md and find TODO · count to 60",
@@ -195,18 +198,17 @@ class InteractiveSession:
         """End what runs and let go of everything; the inputs that were never delivered."""
         await self._lines.close()
         await self.controller.close()
-        if self._opening is not None:
-            await self._opening
+        await _whatever_happens(self.queue_opened())
         self._edits.end_all()
         waiting = self._undelivered()
         if waiting:
             self.engine.session.keep()
-        await self._presence.close()
-        await self.engine.session_queue.close()
+        await _whatever_happens(self._presence.close())
+        await _whatever_happens(self.engine.session_queue.close())
         self._lost = tuple(
             item.input_text for item in self.engine.session_queue.lost_at_end(waiting)
         )
-        await self.engine.close()
+        await _whatever_happens(self.engine.close())
         return [item.input_text for item in waiting]
 
     @property
@@ -267,6 +269,14 @@ class InteractiveSession:
             self.engine.warn(warning)
         for event in replayed(self.engine, REPLAYED_MESSAGES):
             self.engine.emit(event)
+
+
+async def _whatever_happens(step: Awaitable[None]) -> None:
+    try:
+        await step
+    except Exception:
+        # Isolation wall: what was typed and never sent is still to be told.
+        _log.exception("a step of closing the session failed")
 
 
 def left_over(items: Sequence[QueuedInput]) -> CommandTable:
