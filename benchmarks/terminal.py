@@ -5,10 +5,10 @@ service on loopback. The yardstick is a bare prompt_toolkit prompt that does not
 ratio to it says the same on a slow and on a fast machine. Typed are letters that occur in no
 output; a key's latency is the time until the terminal has received its letter.
 
-Keys beside eight searches are compared with the bare prompt beside the same searches, niced as
-Midturn nices its own: a busy machine makes every program wait for a time slice, and only what comes
-on top of that is ours. The bound is 3 times: two frames may be in the way of a key, and each waits
-for its slice like the bare prompt. That no key is missed has no tolerance.
+Keys beside eight searches are compared with a bare prompt that runs the same searches, in its own
+session and niced as Midturn's are: a busy machine makes every program wait for a time slice, and
+only what comes on top of that is ours. The bound is 3 times: two frames may be in the way of a key,
+and each waits for its slice like the bare prompt. That no key is missed has no tolerance.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +42,8 @@ from tests.support.terminal_log import Flicker, Latency  # noqa: E402
 BARE_PROMPT = 'from prompt_toolkit import PromptSession; PromptSession("› ").prompt()'
 READING = 0.01
 """Seconds between tokens as a service streams them; 0 sends as fast as they are taken."""
-SEARCHING = "searches"
+SEARCHES = "searches"
+STREAM_AND_SEARCHES = "stream and searches"
 KEY_SECONDS = 0.04
 QUIET_SECONDS = 10.0
 WORDS = ("stream ", "goes ", "on ", "and ", "on, ") * 8
@@ -57,10 +58,19 @@ GREPS = 8
 GREPS_PER_STEP = 48
 """More than run at once, so that the searches last for most of the measurement."""
 GREP_STEPS = 40
+EARLY_SEARCHES = '[parallel]\nmixed = "segments"\nstart = "streaming"\n'
+"""Searches start as soon as their call is whole, while the answer goes on."""
+WORDS_BETWEEN = ("searching ", "once ", "more.\n\n")
+SEARCH_PACE = 0.003
+"""Seconds between the events of an answer whose searches run beside it: some 40 calls a second, and
+100 tokens.
+"""
 NICENESS = "10"
 TREE_FILES = 100
 FILE_BYTES = 500_000
 LINE = "plain words of a file that is searched from its beginning to its end 12345\n"
+BESIDE = "while kill -0 $0; do {} >/dev/null; done"
+"""Again and again until the process whose id is the first argument has ended."""
 NOT_THERE = r"(\w+\s+)+\d{7}"
 BARE_READER = """
 import asyncio, sys, time
@@ -106,8 +116,8 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=100, help="keys per measurement")
     parser.add_argument("--serve", metavar="PACE", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.serve == SEARCHING:
-        serve_searches()
+    if arguments.serve in (SEARCHES, STREAM_AND_SEARCHES):
+        serve_searches(streams=arguments.serve == STREAM_AND_SEARCHES)
         return
     if arguments.serve is not None:
         serve(float(arguments.serve))
@@ -122,20 +132,18 @@ def report(keys: int) -> None:
     with streaming(READING) as (live, address):
         reading_echo, reading = live.echo(keys, KEY_SECONDS), cost(live)
         slow_reader = bare_reader_ms(address, 500)
-    with beside_searches():
-        busy_bare = bare_echo(keys)
-        with streaming(READING) as (live, _):
-            busy_echo = live.echo(keys, KEY_SECONDS)
     with streaming(0.0) as (live, address):
         flood_echo, flood = live.echo(keys, KEY_SECONDS), cost(live, looking=False)
         fast_reader = bare_reader_ms(address, 30_000)
-    searching = searching_echo(keys)
+    busy_bare, _ = bare_echo_with_searches(keys)
+    searching, searches = searching_echo(keys, SEARCHES)
+    stream_and_searching, searches_beside = searching_echo(keys, STREAM_AND_SEARCHES)
     print_echo("bare prompt_toolkit prompt", bare, bare)
     print_echo(f"midturn, {rate(reading)}", reading_echo, bare)
     print_echo(f"midturn, {rate(flood)}", flood_echo, bare)
-    print_echo(f"bare prompt beside {GREPS} searches", busy_bare, busy_bare)
-    print_echo(f"midturn, {GREPS} Greps at a time", searching, busy_bare)
-    print_echo(f"midturn, stream and {GREPS} searches", busy_echo, busy_bare)
+    print_echo(f"bare prompt with {GREPS} searches", busy_bare, busy_bare)
+    print_echo(f"midturn, {searches:.1f} Greps at a time", searching, busy_bare)
+    print_echo(f"midturn, stream, {searches_beside:.1f} Greps", stream_and_searching, busy_bare)
     print_cost(f"CPU, {rate(reading)}", f"{reading.cpu_percent:.1f} % of a core", "<= 15 %")
     print_cost("CPU of 1,000 of these tokens", against(reading, slow_reader), "")
     print_cost("CPU of 1,000 tokens of a flood", against(flood, fast_reader), "<= 5x")
@@ -235,30 +243,62 @@ def service(kind: str) -> Generator[str]:
             server.stdin.close()
 
 
-def searching_echo(keys: int) -> Latency:
-    """Keys while eight searches run at a time, and between them an answer streams."""
+def bare_echo_with_searches(keys: int) -> tuple[Latency, float]:
+    """Of a bare prompt while eight searches over 50 MB run again and again, as Midturn runs them."""
+    program = shutil.which("rg") or str(Path(sys.executable).with_name("rg"))
+    search = f"{shlex.quote(program)} --json -e {shlex.quote(NOT_THERE)} ."
+    searches = f"nice -n {NICENESS} sh -c {shlex.quote(BESIDE.format(search))} $$ &" * GREPS
+    prompt = shlex.join(["exec", sys.executable, "-c", BARE_PROMPT])
+    with tempfile.TemporaryDirectory() as folder:
+        grow_tree(Path(folder))
+        with PtySession(["sh", "-c", f"{searches} {prompt}"], cwd=folder) as session:
+            session.wait(GLYPH, timeout=60)
+            return echo_and_searches(session, keys)
+
+
+def searching_echo(keys: int, kind: str) -> tuple[Latency, float]:
+    """Of Midturn while up to eight searches over 50 MB run at a time."""
+    write_config(EARLY_SEARCHES if kind == STREAM_AND_SEARCHES else "")
     arguments = ("--parallel", "--max-concurrency", str(GREPS))
-    with service(SEARCHING) as address, session_on(address, arguments) as live:
+    with service(kind) as address, session_on(address, arguments) as live:
         grow_tree(live.workspace)
         live.enter("go")
         live.wait("Grep", timeout=60)
-        return live.echo(keys, KEY_SECONDS)
+        return echo_and_searches(live, keys)
 
 
-@contextmanager
-def beside_searches() -> Generator[None]:
-    """Eight searches over 50 MB run again and again, as Midturn runs them."""
-    program = shutil.which("rg") or str(Path(sys.executable).with_name("rg"))
-    search = f"while :; do {shlex.quote(program)} --json -e {shlex.quote(NOT_THERE)} .; done"
-    command = ["nice", "-n", NICENESS, "sh", "-c", f"{search} >/dev/null"]
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        grow_tree(Path(folder))
-        for _ in range(GREPS):
-            loop = stack.enter_context(
-                subprocess.Popen(command, cwd=folder, start_new_session=True)
-            )
-            stack.callback(os.killpg, loop.pid, signal.SIGKILL)
-        yield
+def echo_and_searches(session: PtySession, keys: int) -> tuple[Latency, float]:
+    """The echo of keys, and how many searches of the session ran meanwhile, on average."""
+    counts: list[int] = []
+    done = threading.Event()
+
+    def count() -> None:
+        while not done.wait(KEY_SECONDS):
+            counts.append(searches_in(session.process.pid))
+
+    counting = threading.Thread(target=count)
+    counting.start()
+    try:
+        echo = session.echo(keys, KEY_SECONDS)
+    finally:
+        done.set()
+        counting.join()
+    return echo, sum(counts) / len(counts)
+
+
+def searches_in(session: int) -> int:
+    running = 0
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            name, _, fields = status.read_text().partition("(")[2].rpartition(")")
+            running += name == "rg" and fields.split()[3] == str(session)
+    return running
+
+
+def write_config(text: str) -> None:
+    folder = Path(os.environ["XDG_CONFIG_HOME"]) / "midturn"
+    folder.mkdir(exist_ok=True)
+    (folder / "config.toml").write_text(text, encoding="utf-8")
 
 
 def grow_tree(folder: Path) -> None:
@@ -298,12 +338,12 @@ def serve(pace: float) -> None:
         sys.stdin.read()
 
 
-def serve_searches() -> None:
-    """Be a service whose every answer streams a little and then searches eight times."""
-    greps = [Calls("Grep", {"pattern": NOT_THERE, "path": "."}) for _ in range(GREPS_PER_STEP)]
-    words = [piece.format(1) for piece in ROW]
-    script = [Reply(Says(*words), *greps, pace=READING) for _ in range(GREP_STEPS)]
-    with MessagesServer(*script) as server:
+def serve_searches(*, streams: bool) -> None:
+    """Be a service whose every answer searches; ``streams``: while it still comes."""
+    search = Calls("Grep", None, json.dumps({"pattern": NOT_THERE, "path": "."}))
+    step = [search, Says(*WORDS_BETWEEN)] if streams else [search]
+    reply = Reply(*step * GREPS_PER_STEP, pace=SEARCH_PACE if streams else 0.0)
+    with MessagesServer(*[reply] * GREP_STEPS) as server:
         print(server.url, flush=True)
         sys.stdin.read()
 

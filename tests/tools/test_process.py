@@ -30,6 +30,15 @@ def shell(script: str, *, may_leave_jobs: bool = False) -> ChildCommand:
     return ChildCommand(("/bin/sh", "-c", script), Path("/"), may_leave_jobs=may_leave_jobs)
 
 
+PYTHON = (sys.executable, "-I", "-S", "-c")
+NICED = """
+import os, sys, time
+while os.getpriority(os.PRIO_PROCESS, 0) != int(sys.argv[1]):
+    time.sleep(0.01)
+print(os.getsid(0), os.getpgid(0))
+"""
+
+
 class Collected:
     """A consumer that keeps everything and can wait for a text."""
 
@@ -88,6 +97,25 @@ async def test_a_child_leads_its_own_session() -> None:
     result = await run(shell("ps -o sid= -p $$ || true"), output)
     assert result.session != os.getsid(0)
     assert output.data.strip() in (b"", str(result.session).encode())
+
+
+async def test_a_niced_child_gives_way_within_the_session_of_midturn() -> None:
+    output = Collected()
+    niced = min(19, os.getpriority(os.PRIO_PROCESS, 0) + 3)
+    result = await run(
+        ChildCommand((*PYTHON, NICED, str(niced)), Path("/"), niceness=niced), output
+    )
+    session, group = map(int, output.data.split())
+    assert session == os.getsid(0)
+    assert group == result.session != os.getpgid(0)
+
+
+async def test_the_time_limit_ends_the_whole_group_of_a_niced_child() -> None:
+    output = Collected()
+    argv = ("/bin/sh", "-c", "sleep 300 & echo up; wait")
+    result = await run(ChildCommand(argv, Path("/"), niceness=3), output, seconds=1.0)
+    assert (result.ending, output.data) == (Ending.TIMED_OUT, b"up\n")
+    assert session_members(result.session) == ()
 
 
 async def test_the_time_limit_ends_the_whole_tree() -> None:
@@ -210,7 +238,8 @@ async def main():
     job = ChildCommand(("/bin/sh", "-c", script), Path("/"), may_leave_jobs=True)
     said = []
     await run_child(job, ChildLimits(30, Signal()), lambda data: bool(said.append(data)))
-    running = ChildCommand(("/bin/sh", "-c", "echo $$; sleep 300"), Path("/"))
+    argv = ("/bin/sh", "-c", "echo $$; sleep 300")
+    running = ChildCommand(argv, Path("/"), niceness=int(sys.argv[1]))
     def tell(data):
         sys.stdout.write((b"".join(said) + data).decode())
         sys.stdout.flush()
@@ -223,11 +252,12 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.parametrize("niceness", [0, 3])
 @pytest.mark.parametrize("way", ["exit", "kill"])
-def test_no_child_outlives_the_program_however_it_ends(way: str) -> None:
+def test_no_child_outlives_the_program_however_it_ends(way: str, niceness: int) -> None:
     path = os.pathsep.join(str(ROOT / part) for part in ("cli", "core", "tools"))
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", PROGRAM, str(niceness)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},

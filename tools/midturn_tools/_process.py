@@ -1,4 +1,5 @@
-"""Runs a child process: own session, no terminal, no input, bounded output, never left behind.
+"""Runs a child process: own session (a niced one: own process group), no input, bounded output,
+never left behind.
 
 Everything happens on the running loop without blocking it. A child and all it started end
 together when its time is up, when its signal trips, when the caller is cancelled, and when
@@ -67,6 +68,10 @@ class ChildCommand:
     cwd: Path
     environment: Mapping[str, str] = field(default_factory=child_environment)
     niceness: int = 0
+    """Above 0, the child gives way to Midturn, and has a process group of its own instead of a
+    session: Linux shares the processor out among sessions (``sched_autogroup``) and looks at
+    niceness only within one. For programs that start no others.
+    """
     keep_descriptors: tuple[int, ...] = ()
     may_leave_jobs: bool = False
     """Processes that it leaves in the background live on until the program ends, see
@@ -140,15 +145,17 @@ async def _spawn(command: ChildCommand, pipes: list[_Pipe]) -> asyncio.subproces
             cwd=command.cwd,
             env=command.environment,
             pass_fds=command.keep_descriptors,
-            start_new_session=True,
+            start_new_session=not command.niceness,
+            process_group=0 if command.niceness else None,
         )
     finally:
         for pipe in pipes:
             pipe.close_write_end()
     _sessions.add(process.pid)
     if command.niceness:
+        # The group: Linux would take "the process" for its first thread, and there may be more.
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, process.pid, command.niceness)
+            os.setpriority(os.PRIO_PGRP, process.pid, command.niceness)
     return process
 
 

@@ -1,9 +1,10 @@
 """Finds and ends every process of a session; as a program, it does so when Midturn is gone.
 
 A killed program cannot clean up after itself, and a signal to a process group misses what made a
-group of its own (``timeout``, job control). So children are ended by session, and this file runs
-as a small process of its own that reads session ids from a pipe: when the other end vanishes, for
-whatever reason, it kills what is still registered.
+group of its own (``timeout``, job control). So children are ended by session (where one has only a
+process group, "session" means that), and this file runs as a small process of its own that reads
+session ids from a pipe: when the other end vanishes, for whatever reason, it kills what is still
+registered.
 
 It stands alone (standard library only), since it runs as ``python -I -S _process_guard.py``.
 """
@@ -24,13 +25,13 @@ _ROUNDS = 5
 
 
 def session_members(session: int) -> tuple[int, ...]:
-    """The living processes of a session, zombies not counted."""
-    return tuple(pid for pid, owner in _processes() if owner == session)
+    """The living processes of a session or process group, zombies not counted."""
+    return tuple(pid for pid, owners in _processes() if session in owners)
 
 
 def living_sessions() -> frozenset[int]:
-    """The ids of all sessions that have a living process."""
-    return frozenset(owner for _, owner in _processes())
+    """The ids of all sessions and process groups that have a living process."""
+    return frozenset(owner for _, owners in _processes() for owner in owners)
 
 
 def signal_session(session: int, number: int) -> None:
@@ -53,12 +54,12 @@ def kill_session(session: int) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def _processes() -> Iterator[tuple[int, int]]:
-    """Process id and session id of every living process that may be looked at."""
+def _processes() -> Iterator[tuple[int, tuple[int, int]]]:
+    """Of every living process that may be looked at: its id, and those of its group and session."""
     return _from_proc() if (_PROC / "self" / "stat").exists() else _from_ps()
 
 
-def _from_proc() -> Iterator[tuple[int, int]]:
+def _from_proc() -> Iterator[tuple[int, tuple[int, int]]]:
     for entry in os.listdir(_PROC):
         if not entry.isdigit():
             continue
@@ -67,12 +68,12 @@ def _from_proc() -> Iterator[tuple[int, int]]:
         except OSError:
             continue
         # The name in parentheses may hold anything, blanks and parentheses included.
-        state, _, _, session = status.rpartition(b")")[2].split()[:4]
+        state, _, group, session = status.rpartition(b")")[2].split()[:4]
         if state not in (b"Z", b"X"):
-            yield int(entry), int(session)
+            yield int(entry), (int(group), int(session))
 
 
-def _from_ps() -> Iterator[tuple[int, int]]:
+def _from_ps() -> Iterator[tuple[int, tuple[int, int]]]:
     listing = subprocess.run(
         ["/bin/ps", "-axo", "pid=,state="], capture_output=True, check=False, text=True
     )
@@ -80,7 +81,7 @@ def _from_ps() -> Iterator[tuple[int, int]]:
         pid, _, state = line.strip().partition(" ")
         if pid.isdigit() and not state.strip().startswith("Z"):
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                yield int(pid), os.getsid(int(pid))
+                yield int(pid), (os.getpgid(int(pid)), os.getsid(int(pid)))
 
 
 def main(orders: Iterable[str]) -> None:
