@@ -28,8 +28,6 @@ from midturn_core.queue.telemetry import configured_listener, sdk_is_installed
 from midturn_core.queue.types import KIND_KEY, QueuedInput
 from midturn_core.session.store import Session
 
-LOOK_SECONDS = 3.0
-"""Between two looks at the store, for what no call tells of."""
 SEAL_KEY = "seal"
 """Metadata tag that proves a waiting command to be of this session's own."""
 
@@ -69,7 +67,6 @@ class SessionQueue:
         self._mirror: RepositoryMirror | None = None
         self.rewake = QueueRewakeService(self.manager, self._woken)
         self._wake: Callable[[], None] = lambda: None
-        self._looking: asyncio.Task[None] | None = None
 
     async def open(self, delivered: frozenset[str], hooks: QueueHooks) -> list[QueuedInput]:
         """Connect to the store; what an earlier run left there, all of it held (D5).
@@ -90,7 +87,6 @@ class SessionQueue:
         )
         leftovers = await self._mirror.start(delivered)
         self.expired.bring_in(self._mirror.expired)
-        self._looking = asyncio.create_task(self._look_now_and_then())
         return leftovers
 
     def look(self) -> None:
@@ -147,18 +143,10 @@ class SessionQueue:
         return [item for item in items if self._mirror is None or item.uuid in unstored]
 
     async def close(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
         self.rewake.close()
         await self.expired.close()
         if self._mirror is not None:
             await self._mirror.close()
-
-    async def _look_now_and_then(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            self.look()
 
     def _woken(self) -> None:
         self._wake()

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from midturn_cli import session_queue
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.render.words import origin_words
 from midturn_core import paths
 from midturn_core.events import Notice, TurnStarted
 from midturn_core.ids import AgentRuntimeId
+from midturn_core.queue import sqlite_watch
 from midturn_core.queue.outside import as_from_outside, outside_tags, sender_note
 from midturn_core.queue.sqlite import SqliteMessageQueueRepository, open_sqlite_repository
 from midturn_core.queue.types import (
@@ -32,7 +32,7 @@ MANUAL = '[queue]\nlater = "manual"\n'
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_queue, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite_watch, "SECONDS", 0.05)
 
 
 def store() -> SqliteMessageQueueRepository:
@@ -157,7 +157,12 @@ async def test_looking_at_the_store_writes_nothing(
         await until(lambda: store_texts() == ["waits"])
         before = files()
         monkeypatch.setattr(SqliteMessageQueueRepository, "list_by_max_priority", counted)
-        await until(lambda: looks > 10)
+
+        def looked() -> bool:
+            kit.engine.session_queue.look()
+            return looks > 10
+
+        await until(looked)
         assert files() == before
 
 

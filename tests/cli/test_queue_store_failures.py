@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from midturn_cli import session_queue
 from midturn_cli.render.words import NOT_STORED, STORING, queue_notes
 from midturn_cli.ui_events import QueueChanged
 from midturn_core import paths
 from midturn_core.events import Notice
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.queue import mirror
+from midturn_core.queue import mirror, sqlite_watch
 from midturn_core.queue.open_store import store_opener
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilter
 from tests.support.agent_kit import until
@@ -29,7 +28,7 @@ from tests.support.session_kit import SessionKit, make_launch, open_session
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tried again is tried again soon."""
     monkeypatch.setattr(mirror, "RETRY_PAUSES", (0.02,))
-    monkeypatch.setattr(session_queue, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite_watch, "SECONDS", 0.05)
 
 
 class Busy:

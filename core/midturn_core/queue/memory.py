@@ -144,6 +144,9 @@ class InMemoryMessageQueueRepository:
                 if any(map(len, tiers.values()))
             ]
 
+    def watch(self, context_id: AgentRuntimeId, changed: Callable[[], None]) -> Callable[[], None]:
+        return lambda: None
+
     def subscribe(self, listener: MessageQueueListener) -> Callable[[], None]:
         return lambda: None
 

@@ -60,7 +60,7 @@ class RepositoryMirror:
         pauses: tuple[float, ...] = RETRY_PAUSES,
     ) -> None:
         self._manager = manager
-        self._link = StoreLink(open_store, self.sync)
+        self._link = StoreLink(open_store, context_id, self.sync)
         self._context_id = context_id
         self._hooks = hooks
         self._worker = StoreWorker(self._on_trouble, pauses)
@@ -107,7 +107,7 @@ class RepositoryMirror:
             self._unstored.update((item.uuid, item) for item in early)
         nothing: list[QueuedInput] = []
         leftovers = await self._ask(lambda: self._load(delivered, early), nothing)
-        self._submit(self._link.subscribe)
+        self._submit(self._link.watch)
         return leftovers
 
     def on_event(self, event: QueueEvent) -> None:
@@ -175,7 +175,6 @@ class RepositoryMirror:
     async def close(self, seconds: float = CLOSE_SECONDS) -> bool:
         """Let the store take what is on its way and let go of it; False when it did not."""
         self._manager.remove_listener(self)
-        self._link.unsubscribe()
         done = await asyncio.to_thread(self._worker.close, seconds)
         if done:
             await asyncio.to_thread(self._link.let_go)
@@ -194,7 +193,7 @@ class RepositoryMirror:
             job()
         except QueueStoreGoneError:
             self._link.let_go()
-            self._submit(self._link.subscribe)
+            self._submit(self._link.watch)
             self.sync()
             raise  # it is tried again, on a store that is opened anew
 

@@ -163,6 +163,7 @@ class RedisMessageQueueRepository:
                 encoded(item.uuid),
                 to_record(item),
                 tags,
+                self._owner.token,
             )
         )
 
@@ -172,7 +173,9 @@ class RedisMessageQueueRepository:
         target = b"" if before is None else encoded(before)
         if context is None or before == "":
             return False
-        return bool(self._store.run(scripts.MOVE, context, encoded(uuid), target))
+        return bool(
+            self._store.run(scripts.MOVE, context, encoded(uuid), target, self._owner.token)
+        )
 
     def size(self, context_id: AgentRuntimeId | None = None) -> int:
         self._settle()
@@ -185,6 +188,12 @@ class RedisMessageQueueRepository:
     def contexts(self) -> list[AgentRuntimeId]:
         self._settle()
         return [context_from_key(context) for context in self._store.contexts()]
+
+    def watch(self, context_id: AgentRuntimeId, changed: Callable[[], None]) -> Callable[[], None]:
+        """As the protocol says; what is changed through this object is not told."""
+        stop = self._store.watch(context_key(context_id), self._owner.token, changed)
+        self._subscriptions.append(stop)
+        return stop
 
     def subscribe(self, listener: MessageQueueListener) -> Callable[[], None]:
         stop = self._store.listen(self._owner.token, listener)
@@ -251,7 +260,9 @@ class RedisMessageQueueRepository:
             )
         except BaseException:
             # The server may have carried it out: what it took must not stay taken.
-            self._owed.append(lambda: self._store.run(scripts.ABANDON, context, token))
+            self._owed.append(
+                lambda: self._store.run(scripts.ABANDON, context, token, self._owner.token)
+            )
             raise
 
     def _finish(self, context: str, items: Iterable[QueuedInput]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -22,12 +23,13 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from midturn_core.errors import QueueStoreError
+from midturn_core.ids import new_id
 
 _log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 3.0
-_LISTEN_SECONDS = 0.5
 _RECONNECT_SECONDS = 1.0
+_STOP_SECONDS = 5.0
 
 Argument: TypeAlias = str | bytes | int | float
 
@@ -132,13 +134,19 @@ class RedisClient:
         # The client makes a table of the answer.
         return str(cast("dict[str, object]", told).get("run_id", ""))
 
-    def listen(self, channel: str, receive: Callable[[bytes], None]) -> Callable[[], None]:
-        """Pass on what is published, on a thread of its own; returns what ends it.
+    def listen(
+        self,
+        channel: str,
+        receive: Callable[[bytes], None],
+        missed: Callable[[], None] = lambda: None,
+    ) -> Callable[[], None]:
+        """Pass on what is published, on a thread of its own; returns what ends it. ``missed`` is
+        called when the connection is lost, and when it is there again.
 
         Raises:
             QueueStoreError: the server cannot be reached or refuses.
         """
-        listening = _Listening(self._client, channel, receive)
+        listening = _Listening(self._client, channel, receive, missed)
         self._twice(listening.open)
         listening.start()
         return listening.stop
@@ -168,12 +176,24 @@ class RedisClient:
 
 
 class _Listening:
-    """One subscription, renewed when its connection breaks; what is published meanwhile is lost."""
+    """One subscription, renewed when its connection breaks; what is published meanwhile is lost.
 
-    def __init__(self, client: _Redis, channel: str, receive: Callable[[bytes], None]) -> None:
+    The thread sleeps until the server says something: a peer that is silently gone is found out by
+    the keepalive of TCP, which the client has on by itself.
+    """
+
+    def __init__(
+        self,
+        client: _Redis,
+        channel: str,
+        receive: Callable[[bytes], None],
+        missed: Callable[[], None],
+    ) -> None:
         self._client = client
         self._channel = channel
+        self._stop_channel = f"{channel}:{new_id('stop')}"
         self._receive = receive
+        self._missed = missed
         self._pubsub: _PubSub | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="queue-listen", daemon=True)
@@ -181,8 +201,9 @@ class _Listening:
     def open(self) -> None:
         """Subscribe, and wait for the server's word that it has."""
         pubsub = self._client.pubsub()
-        pubsub.subscribe(self._channel)
-        pubsub.get_message(timeout=CONNECT_SECONDS)
+        pubsub.subscribe(self._stop_channel, self._channel)
+        for _ in range(2):
+            pubsub.get_message(timeout=CONNECT_SECONDS)
         self._pubsub = pubsub
 
     def start(self) -> None:
@@ -190,28 +211,38 @@ class _Listening:
 
     def stop(self) -> None:
         """End it. Idempotent, and allowed to the receiver itself."""
+        first = not self._stopped.is_set()
         self._stopped.set()
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        if threading.current_thread() is self._thread:
+            return
+        if first:
+            # Nothing else ends the wait for a message. A server that is away has ended it already.
+            with contextlib.suppress(RedisError):
+                self._client.execute_command("PUBLISH", self._stop_channel, b"")
+        self._thread.join(_STOP_SECONDS)
 
     def _run(self) -> None:
         while not self._stopped.is_set():
             try:
                 self._next()
             except (RedisError, OSError):
-                # Whoever uses the queue next tells the user; a hint may be missing.
-                _log.warning("lost the connection that tells of new inputs", exc_info=True)
+                # Whoever uses the queue next tells the user.
+                _log.warning("lost the connection that tells of changes", exc_info=True)
                 self._hang_up()
+                self._missed()
                 self._stopped.wait(_RECONNECT_SECONDS)
         self._hang_up()
 
     def _next(self) -> None:
         if self._pubsub is None:
             self.open()
-        assert self._pubsub is not None
-        message = self._pubsub.get_message(ignore_subscribe_messages=True, timeout=_LISTEN_SECONDS)
+            self._missed()
+            return
+        message = self._pubsub.get_message(ignore_subscribe_messages=True, timeout=None)
         match message:
-            case {"type": "message", "data": bytes(data)}:
+            case {"type": "message", "channel": bytes(channel), "data": bytes(data)} if (
+                channel != self._stop_channel.encode()
+            ):
                 self._receive(data)
             case _:
                 pass

@@ -130,6 +130,18 @@ class RedisContexts:
 
         return self._client.listen(self._key("arrivals"), receive)
 
+    def watch(self, context: str, run: str, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call back when other runs changed something in the context, and when the connection
+        that tells it was lost or is there again.
+        """
+
+        def receive(message: bytes) -> None:
+            if message != run.encode():
+                changed()
+
+        channel = f"{self.namespace}:{{{context}}}:changes"
+        return self._client.listen(channel, receive, changed)
+
     def close(self) -> None:
         self._client.close()
 

@@ -13,6 +13,9 @@ done   sorted set: arrivals and claim tokens that are over, by time. An operatio
 tiers  three sorted sets: uuid by position
 ====== ======================================================================================
 
+Besides, each change is told on the context's channel ``changes``, by the name of the run that made
+it. Its name is made of the first key's: a channel is no key, so it needs no slot of a cluster.
+
 Text is never decoded here, so no text can break a script. Scores are doubles: half way between
 two neighbours there is room for at least forty moves, then the tier is spaced anew.
 """
@@ -23,8 +26,10 @@ KEY_NAMES = ("items", "tags", "claims", "done", "tier:0", "tier:1", "tier:2")
 
 _COMMON = """
 local items, tags, claims, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local CHANGES = string.gsub(items, 'items$', 'changes')
 local GAP, PAGE, REMEMBER = 1024, 200, 600000
 local function tier(priority) return KEYS[5 + priority] end
+local function tell(run) redis.call('PUBLISH', CHANGES, run) end
 local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -126,6 +131,7 @@ redis.call('HSET', items, uuid, record)
 redis.call('HSET', tags, uuid, new_tags)
 redis.call('ZADD', tier(new.priority), end_of(new.priority), uuid)
 redis.call('PUBLISH', channel, run .. ' ' .. record)
+tell(run)
 return 1
 """
 )
@@ -182,6 +188,7 @@ for index = 2, #ARGV do
   end
 end
 finish(over)
+if #gone > 0 then tell(owner) end
 return gone
 """
 )
@@ -198,6 +205,7 @@ for index = 2, #ARGV do
     finish({claim.token})
   end
 end
+tell(owner)
 return 1
 """
 )
@@ -213,10 +221,11 @@ for index = 1, #held, 2 do
     redis.call('HDEL', claims, held[index])
   end
 end
+tell(ARGV[2])
 return 1
 """
 )
-"""ARGV: the token of a claim whose answer never came: it took nothing, now or later."""
+"""ARGV: the token of a claim whose answer never came: it took nothing, now or later; run."""
 
 OWNERS = (
     _COMMON
@@ -248,6 +257,7 @@ for _, uuid in ipairs(held) do
     back[#back + 1] = uuid
   end
 end
+if #back > 0 then tell(me) end
 return records(in_order(back))
 """
 )
@@ -274,20 +284,22 @@ if old.priority ~= new.priority then
   redis.call('ZREM', tier(old.priority), uuid)
   redis.call('ZADD', tier(new.priority), end_of(new.priority), uuid)
 end
+tell(ARGV[4])
 return 1
 """
 )
-"""ARGV: uuid, record, tags."""
+"""ARGV: uuid, record, tags, run."""
 
 MOVE = (
     _COMMON
     + """
-local uuid, before = ARGV[1], ARGV[2]
+local uuid, before, run = ARGV[1], ARGV[2], ARGV[3]
 local moved = waiting(uuid)
 if not moved then return 0 end
 local places = tier(moved.priority)
 if before == '' then
   redis.call('ZADD', places, end_of(moved.priority), uuid)
+  tell(run)
   return 1
 end
 local target = waiting(before)
@@ -308,10 +320,11 @@ if not place then
   place = free()
 end
 redis.call('ZADD', places, place, uuid)
+tell(run)
 return 1
 """
 )
-"""ARGV: uuid, the one to stand before it or nothing."""
+"""ARGV: uuid, the one to stand before it or nothing, run."""
 
 SIZE = (
     _COMMON

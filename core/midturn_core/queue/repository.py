@@ -132,13 +132,23 @@ class MessageQueueRepository(Protocol):
         """
         ...
 
+    def watch(self, context_id: AgentRuntimeId, changed: Callable[[], None]) -> Callable[[], None]:
+        """Be called soon after others changed something in a context; returns what ends that.
+
+        ``changed`` says "look", not what happened: it may come for nothing, and it comes too when
+        the store was lost or is back, so that who looks each time misses nothing for good. It is
+        called on a thread of the store's. While nothing changes, that costs next to nothing. A
+        store that no other process can reach never calls it.
+        """
+        ...
+
     def subscribe(self, listener: MessageQueueListener) -> Callable[[], None]:
         """Hear of inputs that others put into a shared store (S2.35); returns the unsubscriber.
 
         A hint, not a record: each input that another repository object enqueues is told as
         ENQUEUED, on a thread of the store's; what leaves or changes is not told, and after a
-        failure of the store a hint may be missing. Who must not miss anything also looks now and
-        then. A store that no other process can reach never calls it.
+        failure of the store a hint may be missing. Who must not miss anything uses ``watch``. A
+        store that no other process can reach never calls it.
         """
         ...
 

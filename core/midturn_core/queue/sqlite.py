@@ -24,7 +24,7 @@ from midturn_core.queue.record import (
 )
 from midturn_core.queue.sqlite_file import file_errors, open_queue_file, store_errors, transaction
 from midturn_core.queue.sqlite_query import GAP, Taken, place_before, selected
-from midturn_core.queue.sqlite_watch import ArrivalWatch
+from midturn_core.queue.sqlite_watch import Arrivals, ChangeWatch
 from midturn_core.queue.types import Predicate, QueuedInput, QueuedInputPriority
 
 BUSY_SECONDS = 5.0
@@ -67,7 +67,7 @@ class SqliteMessageQueueRepository:
         self._process = os.getpid()
         self._inode = os.stat(path).st_ino
         self._lock = threading.Lock()
-        self._watches: list[ArrivalWatch] = []
+        self._watches: list[ChangeWatch] = []
         self._closed = False
 
     def enqueue(self, item: QueuedInput) -> bool:
@@ -216,9 +216,17 @@ class SqliteMessageQueueRepository:
             found = self._connection.execute("SELECT DISTINCT context FROM inputs").fetchall()
             return [context_from_key(row[0]) for row in found]
 
+    def watch(self, context_id: AgentRuntimeId, changed: Callable[[], None]) -> Callable[[], None]:
+        """As the protocol says; any change of the file is told, its own and other contexts' too."""
+        return self._watched(changed)
+
     def subscribe(self, listener: MessageQueueListener) -> Callable[[], None]:
-        """As the protocol says; looks twice a second, and reads only when something changed."""
-        watch = ArrivalWatch(self._path, self._owner.token, listener)
+        with self._look():
+            arrivals = Arrivals(self._path, self._owner.token, listener)
+        return self._watched(arrivals.tell)
+
+    def _watched(self, changed: Callable[[], None]) -> Callable[[], None]:
+        watch = ChangeWatch(self._path, changed)
         with self._look():
             watch.start()
             self._watches.append(watch)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from midturn_core.errors import QueueStoreError
-from midturn_core.queue.events import QueueEvent
+from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.repository import MessageQueueRepository
 
 _log = logging.getLogger(__name__)
@@ -17,16 +17,20 @@ class StoreLink:
 
     Args:
         open_store: opens it.
-        arrived: called on a thread of the store's when an input came from elsewhere.
+        changed: called on a thread of the store's when others changed something in the context.
     """
 
     def __init__(
-        self, open_store: Callable[[], MessageQueueRepository], arrived: Callable[[], None]
+        self,
+        open_store: Callable[[], MessageQueueRepository],
+        context_id: AgentRuntimeId,
+        changed: Callable[[], None],
     ) -> None:
         self._open_store = open_store
-        self._arrived = arrived
+        self._context_id = context_id
+        self._changed = changed
         self._opened: MessageQueueRepository | None = None
-        self._unsubscribe: Callable[[], None] = lambda: None
+        self._stop_watching: Callable[[], None] = lambda: None
 
     @property
     def store(self) -> MessageQueueRepository:
@@ -38,23 +42,17 @@ class StoreLink:
             self._opened = self._open_store()
         return self._opened
 
-    def subscribe(self) -> None:
-        """Begin to hear of arrivals.
+    def watch(self) -> None:
+        """Begin to hear of changes.
 
         Raises:
             QueueStoreError: the store cannot be used.
         """
-        self._unsubscribe = self.store.subscribe(self)
-
-    def on_event(self, event: QueueEvent) -> None:
-        self._arrived()
-
-    def unsubscribe(self) -> None:
-        self._unsubscribe()
+        self._stop_watching = self.store.watch(self._context_id, self._changed)
 
     def let_go(self) -> None:
         """Close what is open; the next use opens it anew."""
-        self._unsubscribe()
+        self._stop_watching()
         opened, self._opened = self._opened, None
         if opened is None:
             return
