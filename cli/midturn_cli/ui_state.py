@@ -170,6 +170,11 @@ class UiState:
         return self._message.answer_open
 
     @property
+    def text_at(self) -> float | None:
+        """When the newest text of the open answer came; None when none is open."""
+        return self._message.text_at
+
+    @property
     def calls(self) -> tuple[LiveCall, ...]:
         """Calls whose block is not final, in start order; also finished ones that wait."""
         return self._batches.calls
@@ -200,7 +205,8 @@ class UiState:
         """Something on screen changes with time alone."""
         running = (c for c in self.calls if c.phase is CallPhase.RUNNING and c.result is None)
         early = any(call.duration_ms is None for call in self.early_calls)
-        return self.activity is not None or bool(self.shell_lines) or early or any(running)
+        model = self.activity is not None or self.answer_open
+        return model or bool(self.shell_lines) or early or any(running)
 
     def apply(self, event: UiEvent, now: float) -> list[Block]:
         """Take an event at a monotonic time; the blocks that became final by it."""

@@ -29,6 +29,8 @@ MAX_NESTED_ROWS = 3
 ASK_RULE = "│ "
 LONGEST_BEGINNING = 2_000
 """Letters of a waiting text that each paint looks at; more than any screen is wide."""
+QUIET_SECONDS = 3.0
+"""An answer that has been still for so long may have stopped: from then on a row says it is not."""
 EDITED_MARK = "▸ "
 """Before the row of the queue that is being edited."""
 NESTED = "  └ "
@@ -86,6 +88,9 @@ def tool_rows(state: UiState, theme: Theme, width: int, now: float) -> list[Text
         rows.append(Text.assemble((f"{spinner(now)} ! ", theme.accent), command, f" {time}"))
     if state.activity is not None:
         rows.append(_activity_row(state.activity, theme, width, now))
+    elif state.text_at is not None and now - state.text_at >= QUIET_SECONDS:
+        words = f"waiting for more of the answer {elapsed(now - state.text_at)}"
+        rows.append(_model_row(words, theme, now))
     return rows
 
 
@@ -118,6 +123,10 @@ def _activity_row(activity: Activity, theme: Theme, width: int, now: float) -> T
     if activity.kind in ("thinking", "retrying") and activity.text.strip():
         newest = one_line(activity.text.strip().rpartition("\n")[2])
         words += f" · {cut(newest, max(width - cell_width(words) - 6, 0))}"
+    return _model_row(words, theme, now)
+
+
+def _model_row(words: str, theme: Theme, now: float) -> Text:
     return Text.assemble((f"{spinner(now)} ", theme.accent), (words, theme.dim))
 
 

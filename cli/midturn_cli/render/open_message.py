@@ -68,6 +68,8 @@ class OpenMessage:
     def __init__(self, *, expand_tabs: bool) -> None:
         self.activity: Activity | None = None
         self.answer_open = False
+        self.text_at: float | None = None
+        """When the newest text of the open answer came; None when none is open."""
         self._expand_tabs = expand_tabs
         self._cleaner = StreamCleaner(expand_tabs=expand_tabs)
         self._shown = False
@@ -116,6 +118,7 @@ class OpenMessage:
         thought = self._end_thinking(now)
         self.activity = None
         self.answer_open = True
+        self.text_at = now
         self._shown = True
         shown = self._cleaner.feed(text)
         return [*thought, AnswerText(shown)] if shown else thought
@@ -142,6 +145,7 @@ class OpenMessage:
         if not self.answer_open:
             return []
         self.answer_open = False
+        self.text_at = None
         rest = self._cleaner.end()
         return [AnswerText(rest), AnswerEnd()] if rest else [AnswerEnd()]
 

@@ -972,9 +972,25 @@ def test_the_tail_is_asked_for_again_until_it_shows_all_text() -> None:
     subject.apply(TextDelta("word"))
     assert subject.animated
     tail = ""
-    while subject.animated:
+    while subject.animated and tail != "word":
         tail = subject.live(80, 20, clock.now).tail
     assert tail == "word"
+
+
+def test_an_answer_that_stands_still_says_that_more_is_waited_for() -> None:
+    subject, clock = presenter()
+    subject.apply(TextDelta("I begin"))
+    clock.now = 2.9
+    assert subject.live(80, 20, clock.now).tools == ""
+    assert subject.animated
+    clock.now = 7.0
+    assert subject.live(80, 20, clock.now).tools == "⠋ waiting for more of the answer 7.0s"
+    subject.apply(TextDelta(" again"))
+    assert subject.live(80, 20, clock.now).tools == ""
+    subject.apply(message_ended())
+    clock.now = 20.0
+    assert subject.live(80, 20, clock.now).tools == ""
+    assert not subject.animated
 
 
 CASES = cases()
