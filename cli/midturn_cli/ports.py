@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from midturn_cli.ask_keyboard import AskKeyboard
@@ -52,8 +53,18 @@ class QueuePort(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class KeptPicture:
+    """A picture of the draft, and the file of the session that holds it."""
+
+    picture: ImageBlock
+    path: Path
+
+
 class SessionPort(Protocol):
-    """What the keyboard can do to a session. Every method returns at once."""
+    """What the keyboard can do to a session. Every method but ``clipboard_picture`` returns at
+    once.
+    """
 
     @property
     def busy(self) -> bool:
@@ -80,6 +91,10 @@ class SessionPort(Protocol):
         Returns an empty string when it was taken; otherwise why not, and the text stays in the
         input line.
         """
+        ...
+
+    async def clipboard_picture(self) -> KeptPicture | str:
+        """The picture on the clipboard, kept in a file of the session; one sentence why not."""
         ...
 
     def interrupt(self) -> bool:

@@ -21,7 +21,7 @@ from midturn_core import paths
 
 if TYPE_CHECKING:
     # Loaded after the first paint: together they take longer than all that comes before.
-    from midturn_cli.ports import CommandInfo, Presenter, QueuePort
+    from midturn_cli.ports import CommandInfo, KeptPicture, Presenter, QueuePort
     from midturn_cli.session import InteractiveSession
     from midturn_cli.terminal.app import TerminalFrontEnd
     from midturn_core.model.messages import ImageBlock
@@ -146,6 +146,7 @@ class _Repl:
         self.front: TerminalFrontEnd | None = None
         self._session: InteractiveSession | None = None
         self._loading: asyncio.Task[None] | None = None
+        self._loaded = asyncio.Event()
         self._early: list[_EarlyLine] = []
         self._undelivered: tuple[str, ...] = ()
         self._lost: tuple[str, ...] = ()
@@ -179,6 +180,11 @@ class _Repl:
             self._early.append(_EarlyLine(text, priority, pasted, attachments))
             return ""
         return self._session.submit(text, priority, pasted=pasted, attachments=attachments)
+
+    async def clipboard_picture(self) -> KeptPicture | str:
+        await self._loaded.wait()
+        assert self._session is not None
+        return await self._session.clipboard_picture()
 
     def interrupt(self) -> bool:
         return self._session is not None and self._session.interrupt()
@@ -225,6 +231,7 @@ class _Repl:
             )
             self._session = InteractiveSession(self._launch, front, self)
             self._session.open()
+            self._loaded.set()
         except Exception as error:
             # A wall: without an engine the input line would take lines for ever, for nobody.
             self._failure = error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,7 @@ from midturn_cli.engine import Engine, FrontEnd, ModelMaker, configured_model
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.leftovers import leftover_notice
 from midturn_cli.picture_paths import pictures_in
-from midturn_cli.ports import CommandInfo
+from midturn_cli.ports import CommandInfo, KeptPicture
 from midturn_cli.render.clean import beginning
 from midturn_cli.session_presence import PresenceHooks, SessionPresence
 from midturn_cli.session_queue import QueueHooks
@@ -38,6 +39,7 @@ from midturn_core.queue.events import QueueEvent
 from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 from midturn_core.version import VERSION
+from midturn_tools.clipboard_picture import ClipboardPictureError, clipboard_picture
 
 _log = logging.getLogger(__name__)
 
@@ -169,6 +171,17 @@ class InteractiveSession:
         except SessionError as error:
             return str(error)
         return self.controller.submit(text, priority, pasted=pasted, attachments=kept)
+
+    async def clipboard_picture(self) -> KeptPicture | str:
+        files, workspace = self.engine.session.files, self.engine.workspace
+        try:
+            picture = await clipboard_picture(workspace, os.environ)
+            kept = await asyncio.to_thread(files.keep, picture)
+        except ClipboardPictureError as error:
+            return f"No picture was attached: {error}."
+        except SessionError as error:
+            return str(error)
+        return KeptPicture(picture, files.folder / kept.file_id)
 
     def submit_line(self, text: str) -> str:
         """Take a line that no draft has shown: pictures are what it names with ``@``."""

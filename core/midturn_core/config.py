@@ -148,6 +148,7 @@ class KeysConfig:
     search: tuple[str, ...] = ("c-r",)
     expand: tuple[str, ...] = ("c-o",)
     editor: tuple[str, ...] = ("c-g",)
+    picture: tuple[str, ...] = ("c-v",)
     repaint: tuple[str, ...] = ("c-l",)
     suspend: tuple[str, ...] = ("c-z",)
     remove_row: tuple[str, ...] = ("c-d",)

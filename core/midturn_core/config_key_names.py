@@ -12,7 +12,7 @@ LONGEST_SEQUENCE = 3
 _ARROWS = ("up", "down", "left", "right", "home", "end")
 _EDITING = frozenset(
     ("space", "backspace", "delete", "pageup", "pagedown", *_ARROWS)
-    + tuple(f"c-{letter}" for letter in "abefhknptuwvy")
+    + tuple(f"c-{letter}" for letter in "abefhknptuwy")
 )
 """Keys that write, delete or move in the draft; with vi keys some of them do nothing else."""
 _OTHERS = frozenset(

@@ -235,6 +235,7 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey("keys", "search", KeyNames(), "Search in earlier lines; again: the one before."),
     ConfigKey("keys", "expand", KeyNames(), "Show the newest tool result whole, as /expand does."),
     ConfigKey("keys", "editor", KeyNames(), "Write the draft in your editor, when idle."),
+    ConfigKey("keys", "picture", KeyNames(), "Attach the picture on the clipboard to the draft."),
     ConfigKey("keys", "repaint", KeyNames(), "Paint the screen anew."),
     ConfigKey("keys", "suspend", KeyNames(), "Put Midturn in the background of the shell."),
     ConfigKey("keys", "remove_row", KeyNames(), "In the queue editor: remove the row, never sent."),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from midturn_core.paths import sessions_folder
+from tests.support.clipboard_owner import offer
 from tests.support.live_midturn import COMMAND, LiveMidturn, Start, live_midturn
 from tests.support.messages_connection import RecordedRequest
 from tests.support.messages_script import Calls, Failure, Latch, Reply, Says
@@ -19,6 +20,7 @@ from tests.support.pty_harness import PASTE_END, PASTE_START, PtySession
 from tests.support.request_texts import injected, kinds_in, said_in, typed
 
 SHOT = png(1280, 720)
+CTRL_V = "\x16"
 PLACE = "[Picture #1 shot.png 1280×720 65 B]"
 
 
@@ -161,3 +163,81 @@ def test_a_line_through_a_pipe_attaches_nothing(folder: Path) -> None:
         [request] = server.requests
     assert request.texts == ["@shot.png"]
     assert pictures(request) == []
+
+
+@pytest.fixture
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Outside the workspace, whose programs are never run."""
+    return tmp_path_factory.mktemp("programs")
+
+
+def with_clipboard(programs: Path) -> Start:
+    """Started with these programs on the search path, at a machine with a Wayland display."""
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    return Start(environ={"PATH": path, "WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ""})
+
+
+def test_a_picture_on_the_clipboard_is_in_the_request_and_in_a_private_file(
+    tmp_path: Path, programs: Path
+) -> None:
+    offer(programs, "wl-paste", {"text/html": b"<img>", "image/png": SHOT})
+    with (
+        MessagesServer(Reply(Says("A screen."))) as server,
+        live_midturn(server, tmp_path, with_clipboard(programs)) as live,
+    ):
+        live.type("what is ")
+        live.send(CTRL_V)
+        live.see(r"what is \[Picture #1 clipboard\.png 1280×720 65 B\]")
+        [file] = sessions_folder(os.environ).glob("*.files/*.png")
+        live.key("enter")
+        live.see("A screen")
+        [request] = server.requests
+    assert pictures(request) == [("image/png", SHOT)]
+    assert file.read_bytes() == SHOT
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_picture_from_the_clipboard_is_queued_while_a_turn_runs(
+    tmp_path: Path, programs: Path
+) -> None:
+    offer(programs, "wl-paste", {"image/png": SHOT})
+    latch = Latch()
+    script = (Reply(Calls("Read", {"file_path": "a.txt"}), latch), Reply(Says("Seen.")))
+    (tmp_path / "a.txt").write_text("one\n")
+    with (
+        MessagesServer(*script) as server,
+        live_midturn(server, tmp_path, with_clipboard(programs)) as live,
+    ):
+        live.enter("read a.txt")
+        latch.reached.wait()
+        live.send(CTRL_V)
+        live.see(r"\[Picture #1 clipboard\.png")
+        live.send("this\r")
+        live.see(r"NEXT .*Picture #1.* · \+1 picture")
+        latch.open()
+        live.see("Seen")
+        last = server.requests[-1]
+    assert kinds_in(last) == ["tool_result", "text", "image"]
+
+
+def test_each_reason_why_the_clipboard_gives_no_picture_is_said_and_the_draft_stays(
+    tmp_path: Path, programs: Path
+) -> None:
+    with (
+        MessagesServer(Reply(Says("Hello."))) as server,
+        live_midturn(server, tmp_path, with_clipboard(programs)) as live,
+    ):
+        live.type("hello")
+        for offers, reason in (
+            ({"text/plain": b"words"}, "the clipboard holds no picture"),
+            ({"image/png": png(padding=4_500_000)}, r"what is on the clipboard has 4\.5 MB"),
+            ({"image/png": b"words"}, "what the clipboard gave as a picture is none"),
+        ):
+            offer(programs, "wl-paste", offers)
+            live.send(CTRL_V)
+            live.see_anywhere(f"No picture was attached: {reason}")
+            live.see_draft("hello")
+        live.key("enter")
+        live.see("Hello")
+        [request] = server.requests
+    assert said_in(request) == [typed("hello")]

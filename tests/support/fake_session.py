@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from midturn_cli.ports import CommandInfo
+from midturn_cli.ports import CommandInfo, KeptPicture
 from midturn_core.model.messages import ImageBlock
 from midturn_core.queue.edits import QueueEdits
 from midturn_core.queue.types import QueuedInputPriority
@@ -36,6 +36,7 @@ class FakeSession:
     submitted: list[Submitted] = field(default_factory=list[Submitted])
     rows: QueueEdits | None = None
     acts: list[str] = field(default_factory=list[str])
+    clipboard: Callable[[], Awaitable[KeptPicture | str]] | None = None
     on_submit: Callable[[str], None] = lambda text: None
 
     @property
@@ -54,6 +55,10 @@ class FakeSession:
             self.submitted.append(Submitted(text, priority, pasted, tuple(attachments)))
             self.on_submit(text)
         return self.refusal
+
+    async def clipboard_picture(self) -> KeptPicture | str:
+        assert self.clipboard is not None
+        return await self.clipboard()
 
     def interrupt(self) -> bool:
         self.acts.append("interrupt")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from prompt_toolkit.buffer import Buffer
 
 from midturn_cli.terminal.ask_panel import TerminalAskHandler
+from midturn_cli.terminal.clipboard_key import ClipboardKey
 from midturn_cli.terminal.draft import Draft
 from midturn_cli.terminal.enter_bursts import (
     EnterBurst,
@@ -66,6 +67,7 @@ class ControlParts:
     reason: Buffer
     session: SessionPort
     terminal: TerminalPort
+    clipboard: ClipboardKey
     warn: Callable[[str], None]
     clock: Callable[[], float]
     call_later: CallLater
@@ -83,6 +85,7 @@ class Controls:
         self._reason = parts.reason
         self._session = parts.session
         self._terminal = parts.terminal
+        self._clipboard = parts.clipboard
         self._warn = parts.warn
         self._clock = parts.clock
         self.focus_reported = parts.focus_reported
@@ -213,6 +216,9 @@ class Controls:
         if refused := self._session.submit(EXPAND_LINE, None):
             self._warn(refused)
 
+    def attach_picture(self) -> None:
+        self._clipboard.press()
+
     def repaint(self) -> None:
         self._terminal.repaint_screen()
 
@@ -262,6 +268,8 @@ class Controls:
     def _enter_draft(self) -> None:
         if self.draft.continues():
             self.draft.break_line()
+            return
+        if self._clipboard.holds_enter():
             return
         if self.rows.active:
             self.rows.press(RowKey.SAVE)

@@ -9,10 +9,12 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
 from midturn_cli.delivery_words import tier_words
+from midturn_cli.picture_paths import takes_pictures
 from midturn_cli.terminal.pastes import PasteShelf, normalize_line_ends
 from midturn_cli.terminal.picture_shelf import PictureShelf
 
 if TYPE_CHECKING:
+    from midturn_cli.ports import KeptPicture
     from midturn_core.config import QueueConfig
     from midturn_core.model.messages import ImageBlock
     from midturn_core.queue.types import QueuedInputPriority
@@ -137,6 +139,26 @@ class Draft:
         if self.buffer.cursor_position == 0 and shown:
             self._pasted_start = shown
         self.buffer.insert_text(shown)
+
+    @property
+    def takes_pictures(self) -> bool:
+        """Whether it is for the model, as it stands."""
+        return takes_pictures(self.buffer.text)
+
+    def attach(self, kept: KeptPicture, before: str) -> bool:
+        """Insert a picture behind the text ``before`` if the draft still begins so, else at the
+        cursor; False when the draft takes none any more.
+        """
+        if not self.takes_pictures:
+            return False
+        place = f"{self._pictures.fold_kept(kept)} "
+        document = self.buffer.document
+        at = len(before) if document.text.startswith(before) else document.cursor_position
+        cursor = document.cursor_position + (len(place) if document.cursor_position >= at else 0)
+        self.buffer.save_to_undo_stack()
+        text = document.text[:at] + place + document.text[at:]
+        self.buffer.set_document(Document(text, cursor), bypass_readonly=True)
+        return True
 
     def fold_typed_picture(self) -> None:
         """Fold the ``@`` path that has just been ended with white space, if it is a picture's."""

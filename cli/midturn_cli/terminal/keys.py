@@ -12,8 +12,10 @@ from prompt_toolkit.filters import (
     Always,
     Condition,
     Filter,
+    emacs_mode,
     has_focus,
     is_searching,
+    vi_insert_mode,
     vi_navigation_mode,
 )
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
@@ -116,6 +118,9 @@ def actions(controls: Controls, in_input: Filter) -> dict[str, Action]:
         "search": Action(_search, (in_input & ~vi_navigation_mode) | is_searching),
         "expand": Action(lambda _: controls.expand(), in_input & ~is_searching),
         "editor": Action(lambda _: controls.edit_externally(), in_input & ~is_searching),
+        "picture": Action(
+            lambda _: controls.attach_picture(), in_input & ~is_searching, changes=False
+        ),
         "repaint": Action(lambda _: controls.repaint(), Always()),
         "suspend": Action(lambda _: controls.suspend(), Always()),
         **_row_actions(controls, in_input),
@@ -141,8 +146,7 @@ def _bind_actions(binder: _Binder, key_map: KeysConfig, table: dict[str, Action]
         action = table[field.name]
         chosen: tuple[str, ...] = getattr(key_map, field.name)
         for keys in chosen:
-            # In vi mode Esc first leaves insert mode.
-            when = action.when & _escape_is_ours if keys == "escape" else action.when
+            when = action.when & _VI_FIRST.get(keys, Always())
             binder.add(
                 *keys.split(" "),
                 to=action.to,
@@ -241,3 +245,7 @@ def _escape_is_ours() -> bool:
         and vi.operator_func is None
         and app.current_buffer.selection_state is None
     )
+
+
+_VI_FIRST: dict[str, Filter] = {"escape": _escape_is_ours, "c-v": emacs_mode | vi_insert_mode}
+"""Keys that vi needs first: Esc to leave insert mode, Ctrl-V to select a block in normal mode."""

@@ -13,6 +13,7 @@ from prompt_toolkit.filters import Condition
 from midturn_cli.key_labels import key_label
 from midturn_cli.terminal.ask_panel import PanelContext, TerminalAskHandler
 from midturn_cli.terminal.attention import Attention, AttentionParts
+from midturn_cli.terminal.clipboard_key import ClipboardKey, ClipboardKeyParts
 from midturn_cli.terminal.completion import InputCompleter, file_token, wants_completion
 from midturn_cli.terminal.controls import ControlParts, Controls
 from midturn_cli.terminal.draft import Draft
@@ -156,6 +157,17 @@ class TerminalParts:
             changed=lambda: self.app.invalidate(),
         )
 
+    def _clipboard_parts(self, session: SessionPort) -> ClipboardKeyParts:
+        return ClipboardKeyParts(
+            draft=self.draft,
+            session=session,
+            warn=self.notices.warn,
+            hint=self.screen.show_hint,
+            call_later=self.app.call_later,
+            start=self.app.create_background_task,
+            changed=self.app.invalidate,
+        )
+
     def _attention_parts(self) -> AttentionParts:
         return AttentionParts(
             workspace=str(self._options.workspace),
@@ -218,6 +230,7 @@ class TerminalParts:
                 reason=self._reason,
                 session=session,
                 terminal=self.screen,
+                clipboard=ClipboardKey(self._clipboard_parts(session)),
                 warn=self.notices.warn,
                 clock=self._options.clock,
                 call_later=self.app.call_later,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from midturn_cli.picture_paths import at_paths, pasted_paths, picture_at, takes_pictures
 
 if TYPE_CHECKING:
+    from midturn_cli.ports import KeptPicture
     from midturn_core.model.messages import ImageBlock
 
 MAX_NAME = 40
@@ -70,6 +71,10 @@ class PictureShelf:
                 draft = draft[: at.start] + place + draft[at.end :]
         return draft
 
+    def fold_kept(self, kept: KeptPicture) -> str:
+        """The placeholder for a picture that already has a file of its own."""
+        return self._place(_Attached(kept.path, kept.picture))
+
     def in_draft(self, draft: str) -> tuple[ImageBlock, ...]:
         """The pictures whose placeholders stand in the draft, each once."""
         places = dict.fromkeys(_PLACEHOLDER.findall(draft))
@@ -95,11 +100,14 @@ class PictureShelf:
                 self._told.add(found)
                 self._complain(found)
             return None
-        attached = _Attached(self._workspace / Path(path).expanduser(), found)
+        return self._place(_Attached(self._workspace / Path(path).expanduser(), found))
+
+    def _place(self, attached: _Attached) -> str:
         for place, known in self._attached.items():
-            if known == attached:
+            # The name may differ: the file of a kept picture is named by its content.
+            if known.path == attached.path and known.picture.data == attached.picture.data:
                 return place
-        place = _shown(len(self._attached) + 1, found)
+        place = _shown(len(self._attached) + 1, attached.picture)
         self._attached[place] = attached
         return place
 
