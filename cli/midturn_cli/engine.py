@@ -373,7 +373,8 @@ class Engine:
         web = self.config.web
         if not self.launch.demo:
             return web
-        return replace(web, allow_hosts=(*web.allow_hosts, self.demo_site.host))
+        # The site is on this machine, where no proxy leads.
+        return replace(web, allow_hosts=(*web.allow_hosts, self.demo_site.host), proxy="none")
 
     def _tool_context(self, call: BatchCall, run_blocking: BlockingRunner) -> ToolContext:
         return ToolContext(

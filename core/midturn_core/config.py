@@ -107,6 +107,8 @@ class WebConfig:
     its own sentence is what comes back."""
     per_host: int = 4
     """Pages of one host that are fetched at once."""
+    proxy: Literal["environment", "none"] = "environment"
+    """Whether HTTP_PROXY and its like are heeded."""
 
 
 @dataclass(frozen=True, slots=True)

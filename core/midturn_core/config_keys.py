@@ -194,6 +194,12 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
         "web", "timeout", Seconds(), "Time limit of one fetch, redirects and waiting included."
     ),
     ConfigKey("web", "per_host", Whole(1, 10), "Pages of one host that are fetched at once."),
+    ConfigKey(
+        "web",
+        "proxy",
+        Choice(("environment", "none")),
+        "Whether WebFetch goes through the proxies that the environment names.",
+    ),
     ConfigKey("ui", "theme", Choice(("auto", "dark", "light")), "Colours."),
     ConfigKey("ui", "keys", Choice(("emacs", "vi")), "Editing keys of the input line."),
     ConfigKey("ui", "plain", Switch(), "Plain lines: no live region, no colours."),

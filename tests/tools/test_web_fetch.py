@@ -196,17 +196,6 @@ async def test_the_request_is_an_honest_get_without_credentials(context: ToolCon
     assert "br" not in seen.headers["accept-encoding"]
 
 
-async def test_proxies_of_the_environment_are_not_used(
-    context: ToolContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with serving({"/": answer(b"direct")}) as site, serving() as proxy:
-        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"):
-            monkeypatch.setenv(name, proxy.url())
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        assert output_of(await fetch(tool_for(site), site.url(), context)) == "direct"
-        assert proxy.connections == 0
-
-
 async def test_http_stays_http(context: ToolContext) -> None:
     async with serving({"/about": answer(b"plain http")}) as site:
         assert output_of(await fetch(tool_for(site), site.url("/about"), context)) == "plain http"
@@ -695,7 +684,6 @@ def test_the_description_states_the_limits_that_the_code_has() -> None:
         f"{MAX_BODY // 1_000_000} MB",
         "5 minutes",
         "80, 443, 8080 and 8443",
-        "Proxy settings of the environment are not used",
     )
     for words in promised:
         assert words in description

@@ -2,12 +2,14 @@
 
 A name is resolved once per connection, every address is checked, and the connection goes to an
 address that was checked (S1.57). The URL is never rewritten, so the Host header, SNI and the
-certificate check keep the name. Proxies of the environment are not used: a proxy would resolve
-the name itself, behind the guard's back.
+certificate check keep the name. A proxy resolves the name itself: what goes through one is checked
+as far as this machine can look it up, and no further.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import ssl
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -28,6 +30,7 @@ from midturn_tools._web_address import (
     literal_address,
 )
 from midturn_tools._web_page import Answer, FetchError, Page, RedirectElsewhere
+from midturn_tools._web_proxy import Proxies, WebProxy, no_proxies
 from midturn_tools._web_text import is_binary_type
 from midturn_tools.url_guard import SsrfGuard
 
@@ -36,6 +39,8 @@ MAX_BODY = 5_000_000
 MAX_REDIRECTS = 5
 CONNECT_SECONDS = 5.0
 """For one address of a host; then its next one is tried."""
+LOOK_UP_SECONDS = 2.0
+"""For the look-up of a name that a proxy is asked for; behind many of them there is none."""
 _HEADERS = {
     "user-agent": f"Midturn/{VERSION}",
     "accept": "text/markdown, text/html, application/xhtml+xml, text/plain;q=0.9, */*;q=0.8",
@@ -126,14 +131,48 @@ class CheckedTransport(httpx.AsyncHTTPTransport):
         )
 
 
+class _Clients(contextlib.AsyncExitStack):
+    """The clients of one fetch: one that goes straight to the page, one for each proxy."""
+
+    def __init__(self, guard: SsrfGuard, network: Network) -> None:
+        super().__init__()
+        self._guard = guard
+        self._network = network
+        self._open: dict[WebProxy | None, httpx.AsyncClient] = {}
+
+    async def through(self, proxy: WebProxy | None) -> httpx.AsyncClient:
+        if proxy not in self._open:
+            client = httpx.AsyncClient(
+                transport=self._transport(proxy),
+                trust_env=False,
+                follow_redirects=False,
+                headers=_HEADERS,
+                timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+            )
+            self._open[proxy] = await self.enter_async_context(client)
+        return self._open[proxy]
+
+    def _transport(self, proxy: WebProxy | None) -> httpx.AsyncHTTPTransport:
+        if proxy is None:
+            return CheckedTransport(self._guard, self._network)
+        trust = self._network.trust
+        # httpcore takes a context for proxies that are reached with TLS only.
+        own_trust = trust if proxy.url.lower().startswith("https:") else None
+        by_proxy = httpx.Proxy(proxy.url, ssl_context=own_trust)
+        return httpx.AsyncHTTPTransport(verify=trust, trust_env=False, proxy=by_proxy)
+
+
 class HttpFetcher:
     """Fetches pages. Safe to share: every fetch has a client, cookies and connections of its own,
     so that nothing stays open after it and no two of them meet.
     """
 
-    def __init__(self, guard: SsrfGuard, network: Network | None = None) -> None:
+    def __init__(
+        self, guard: SsrfGuard, network: Network | None = None, proxies: Proxies = no_proxies
+    ) -> None:
         self._guard = guard
         self._network = network or Network()
+        self._proxies = proxies
 
     async def fetch(self, address: WebAddress) -> Answer:
         """GET a page. How long that may take is the caller's affair: cancelling it ends it.
@@ -142,29 +181,34 @@ class HttpFetcher:
             AddressRefusedError: the guard refused the address or the one of a redirect.
             FetchError: there was no usable answer.
         """
-        try:
-            return await self._follow(address)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise FetchError(_sentence(error, address)) from error
-
-    async def _follow(self, address: WebAddress) -> Answer:
         self._guard.check(address)
-        transport = CheckedTransport(self._guard, self._network)
-        async with httpx.AsyncClient(
-            transport=transport,
-            trust_env=False,
-            follow_redirects=False,
-            headers=_HEADERS,
-            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
-        ) as client:
+        async with _Clients(self._guard, self._network) as clients:
             for _ in range(MAX_REDIRECTS + 1):
-                step = await self._step(client, address)
+                step = await self._hop(clients, address)
                 if not isinstance(step, WebAddress):
                     return step
                 if step.host != address.host:
                     return RedirectElsewhere(address.url, step.url, step.host)
                 address = step
         raise FetchError(f"{address.host} redirects more than {MAX_REDIRECTS} times.")
+
+    async def _hop(self, clients: _Clients, address: WebAddress) -> Page | WebAddress:
+        proxy = self._proxies(address)
+        if proxy is not None:
+            await self._check_name(address)
+        try:
+            return await self._step(await clients.through(proxy), address)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise FetchError(_sentence(error, address, proxy)) from error
+
+    async def _check_name(self, address: WebAddress) -> None:
+        """Behind a proxy: a name that leads inside by this machine's own look-up is refused."""
+        if literal_address(address.host) is not None:
+            return
+        with contextlib.suppress(FetchError, TimeoutError):
+            async with asyncio.timeout(LOOK_UP_SECONDS):
+                addresses = await self._network.resolve(address.host, address.port)
+            self._guard.check_resolved(address.host, address.port, addresses)
 
     async def _step(self, client: httpx.AsyncClient, address: WebAddress) -> Page | WebAddress:
         async with client.stream("GET", _one_reading(address)) as response:
@@ -245,19 +289,22 @@ async def _read_body(response: httpx.Response, page: Page) -> Page:
     return replace(page, body=kept, size=len(kept), cut=cut)
 
 
-def _sentence(error: Exception, address: WebAddress) -> str:
+def _sentence(error: Exception, address: WebAddress, proxy: WebProxy | None) -> str:
     """What went wrong, for someone who does not know our libraries."""
-    where = f"{address.host}:{address.port}"
+    site = f"{address.host}:{address.port}"
+    where = site if proxy is None else f"The proxy {proxy.shown}"
     if isinstance(error, httpx.ConnectTimeout):
         return f"{where} did not answer within {CONNECT_SECONDS:g} s."
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"The certificate of {where} is not valid: {cause.verify_message}."
+            return f"The certificate of {site} is not valid: {cause.verify_message}."
         if isinstance(cause, ssl.SSLError):
-            return f"No TLS connection to {where}: {cause.reason or 'it speaks something else'}."
+            return f"No TLS connection to {site}: {cause.reason or 'it speaks something else'}."
         if isinstance(cause, ConnectionRefusedError):
             return f"{where} refused the connection; nothing listens there."
     match error:
+        case httpx.ProxyError():
+            return f"{where} did not lead to {site}: {error}."
         case httpx.ConnectError():
             return f"{where} could not be reached."
         case httpx.RemoteProtocolError():
@@ -265,7 +312,7 @@ def _sentence(error: Exception, address: WebAddress) -> str:
         case httpx.InvalidURL():
             return f"{address.url} is not a valid address: {error}."
         case _:
-            return f"The connection to {where} broke before the page was complete."
+            return f"The connection to {site} broke before the page was complete."
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -30,6 +30,7 @@ from midturn_tools._web_address import (
 from midturn_tools._web_cache import KEEP_SECONDS, Found, WebCache
 from midturn_tools._web_markdown import to_markdown
 from midturn_tools._web_page import FetchError, Page, RedirectElsewhere
+from midturn_tools._web_proxy import environment_proxies, no_proxies
 from midturn_tools._web_text import describe_binary, read_text
 from midturn_tools.url_guard import SsrfGuard, SsrfGuardConfig
 
@@ -50,8 +51,8 @@ A result has at most {MAX_CHARACTERS:,} characters; when there are more, it name
 which they go on. At most 5 MB of a page are read.
 Pages are kept for {KEEP_SECONDS / 60:g} minutes; fresh fetches anew.
 Addresses of this machine and of private networks are refused unless the user's configuration \
-allows the host, and so are ports other than 80, 443, 8080 and 8443. Proxy settings of the \
-environment are not used. No credentials or cookies of the user are sent."""
+allows the host, and so are ports other than 80, 443, 8080 and 8443. No credentials or cookies of \
+the user are sent."""
 
 _SCHEMA: JsonObject = {
     "type": "object",
@@ -98,8 +99,9 @@ class WebFetchTool:
     local addresses are refused (``[web] ssrf_guard``) unless ``[web] allow_hosts`` names the
     host: ``"name"`` opens it on the ports 80, 443, 8080 and 8443, ``"name:port"`` on exactly
     that port. A redirect to another host is not followed but handed to the model, whose next
-    call asks for that host. HTTP_PROXY and its like are not used, because a proxy would resolve
-    names itself and bypass the guard. Certificates are checked against the authorities of
+    call asks for that host. HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY are heeded unless
+    ``[web] proxy`` is "none"; a proxy resolves names itself, so the guard then checks addresses as
+    written and names as far as this machine can look them up. Certificates are checked against the authorities of
     httpx and of the system (SSL_CERT_FILE adds to them). One fetch takes at most
     ``[web] timeout`` seconds, reads at most 5 MB, and shows 40,000 characters at a time; good
     answers are kept for 5 minutes, at most 32 MB together, for all contexts. Of one host at most
@@ -197,7 +199,9 @@ class WebFetchTool:
 
         with self._polite_lock:
             if self._polite is None:
-                fetch = self._fetch or HttpFetcher(self._guard).fetch
+                by_environment = self._config.proxy == "environment"
+                proxies = environment_proxies if by_environment else no_proxies
+                fetch = self._fetch or HttpFetcher(self._guard, proxies=proxies).fetch
                 self._polite = PoliteFetcher(fetch, self._config.timeout, self._config.per_host)
             return self._polite
 
