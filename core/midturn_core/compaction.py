@@ -1,7 +1,8 @@
 """Compaction: the history gives way to a summary that the model writes of it.
 
 When even the request for the summary does not fit, it is tried again with a plain transcript whose
-oldest part and long tool results are cut; a small, fixed number of attempts, then a clear failure.
+oldest part and long tool results are cut, without the tools and with less room for the summary; a
+small, fixed number of attempts, then a clear failure.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from midturn_core.model.messages import (
 from midturn_core.model.reply import Reply, ReplyReader
 from midturn_core.pictures import described
 
-TRANSCRIPT_BUDGETS = (300_000, 60_000, 15_000)
-"""Characters of the transcript in the attempts after the first."""
+SHRINKING = ((300_000, 8_000), (60_000, 6_000), (15_000, 4_000), (4_000, 2_000))
+"""Characters of the transcript, and most tokens of the summary, in the attempts after the first."""
 RESULT_BUDGET = 600
 """Characters kept of each tool result in a transcript."""
 
@@ -91,9 +92,9 @@ class Compactor:
         self, model: ModelClient, request: ModelRequest, wish: str, signal: Signal
     ) -> str:
         last: ModelError | None = None
-        for messages in _attempts(request.messages, wish):
+        for attempt in _attempts(request, wish):
             try:
-                reply = await self._read(model, replace(request, messages=messages), signal)
+                reply = await self._read(model, attempt, signal)
             except ContextFullError as error:
                 last = error
                 continue
@@ -134,16 +135,20 @@ def _failure(signal: Signal) -> str:
     return "interrupted" if signal.tripped else "the model wrote no summary"
 
 
-def _attempts(messages: tuple[Message, ...], wish: str) -> Iterator[tuple[Message, ...]]:
+def _attempts(request: ModelRequest, wish: str) -> Iterator[ModelRequest]:
+    messages = request.messages
     last = messages[-1]
     if isinstance(last, UserMessage):
-        yield (*messages[:-1], UserMessage((*last.blocks, TextBlock(wish))))
+        asked = (*messages[:-1], UserMessage((*last.blocks, TextBlock(wish))))
     else:
-        yield (*messages, UserMessage((TextBlock(wish),)))
+        asked = (*messages, UserMessage((TextBlock(wish),)))
+    yield replace(request, messages=asked)
     text = transcript(messages)
-    for budget in TRANSCRIPT_BUDGETS:
-        part = text if len(text) <= budget else f"[older part cut]\n{text[-budget:]}"
-        yield (UserMessage((TextBlock(f"{part}\n\n{wish}"),)),)
+    for characters, tokens in SHRINKING:
+        part = text if len(text) <= characters else f"[older part cut]\n{text[-characters:]}"
+        asked = (UserMessage((TextBlock(f"{part}\n\n{wish}"),)),)
+        most = min(request.max_tokens, tokens)
+        yield replace(request, messages=asked, tools=(), max_tokens=most)
 
 
 def transcript(messages: tuple[Message, ...]) -> str:

@@ -538,10 +538,10 @@ async def test_a_context_that_stays_full_fails_after_one_compaction() -> None:
 
 async def test_a_summary_that_does_not_fit_is_tried_with_less_a_few_times() -> None:
     full: list[Step] = [ContextFullError("too long", way_out="/clear")]
-    kit = AgentKit(ScriptedModel(*[full] * 5))
+    kit = AgentKit(ScriptedModel(*[full] * 6))
     ended = await run(kit)
     assert ended.reason is TurnEndReason.FAILED
-    assert len(kit.model.requests) == 5
+    assert len(kit.model.requests) == 6
     assert kit.of(CompactionFinished)[0].error == "too long"
 
 

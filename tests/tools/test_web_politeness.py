@@ -318,6 +318,9 @@ NOW = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
         ("\u0661", "", None),
         ("", "", None),
         ("soon", "", None),
+        ("9" * 400, "", None),
+        ("Sun, 06 Nov 99999999999999999999 08:49:37 GMT", "", None),
+        ("Sun, 06 Nov 1994 08:50:37 GMT", "Sun, 06 Nov 99999999999999999999 08:49:37 GMT", 60.0),
     ],
 )
 def test_a_wish_is_read_as_seconds_or_as_a_date(

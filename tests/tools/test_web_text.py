@@ -136,6 +136,19 @@ def test_text_without_a_content_type_is_shown() -> None:
     assert content.is_html
 
 
+def test_a_page_of_comments_is_recognised_in_no_time() -> None:
+    for end, is_html in (("<html><p>x", True), ("words", False)):
+        content = read_text(page(f"{'<!---->' * 580} {end}".encode(), ""))
+        assert content is not None
+        assert content.is_html is is_html
+
+
+def test_a_content_type_that_was_sent_twice_is_read_once() -> None:
+    found = page(b"<p>x", "text/html, text/html; charset=utf-8")
+    assert found.media_type == "text/html"
+    assert text_of(b"<p>x", found.content_type) == "<p>x"
+
+
 def test_markdown_keeps_structure_and_drops_what_is_not_content() -> None:
     source = """<html><head><title> A
       page </title><style>b{}</style><script>var x</script></head><body>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -13,7 +14,8 @@ def retry_after_seconds(value: str, date: str, now: datetime) -> float | None:
     """
     value = value.strip()
     if value.isascii() and value.isdecimal():
-        return float(value)
+        seconds = float(value)
+        return seconds if math.isfinite(seconds) else None
     until = _read_date(value)
     if until is None:
         return None
@@ -23,6 +25,6 @@ def retry_after_seconds(value: str, date: str, now: datetime) -> float | None:
 def _read_date(value: str) -> datetime | None:
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for a year of twenty digits
         return None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -33,7 +33,8 @@ class Page:
 
     @property
     def media_type(self) -> str:
-        return self.content_type.partition(";")[0].strip().lower()
+        # Sent twice, the header comes as "text/html, text/html".
+        return self.content_type.partition(";")[0].partition(",")[0].strip().lower()
 
 
 @dataclass(frozen=True, slots=True)

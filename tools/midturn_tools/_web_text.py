@@ -25,7 +25,7 @@ _BOMS = (
 _HEADER_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _META_CHARSET = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE)
-_LOOKS_LIKE_HTML = re.compile(r"\s*(<!--.*?-->\s*)*<(!doctype html|html|head|body)\b", re.I | re.S)
+_HTML_START = re.compile(r"<(!doctype html|html|head|body)\b", re.IGNORECASE)
 _HEAD = 4_096
 _SAMPLE = 64 * 1024
 _UNREADABLE_SHARE = 0.1
@@ -81,7 +81,7 @@ def read_text(page: Page) -> PageText | None:
     notes = () if "\ufffd" not in decoded else ("Some bytes fit no charset; shown as U+FFFD.",)
     text = decoded.replace("\r\n", "\n").replace("\0", "\ufffd")
     is_html = page.media_type in _HTML or (
-        page.media_type in _UNKNOWN and _LOOKS_LIKE_HTML.match(text[:_HEAD]) is not None
+        page.media_type in _UNKNOWN and _begins_as_html(text[:_HEAD])
     )
     return PageText(text, is_html, notes)
 
@@ -92,6 +92,16 @@ def describe_binary(page: Page) -> str:
     names = [name for name in (page.media_type or "no content type", kind) if name]
     size = size_text(page.size) if page.size else "size unknown"
     return f"{', '.join(names)}, {'more than ' if page.cut else ''}{size}"
+
+
+def _begins_as_html(head: str) -> bool:
+    """Whether the first thing that is neither space nor comment says so."""
+    # Comment by comment: in one pattern they could be told apart in as many ways as there are
+    # sums, and a page of nothing else would hold up the whole program.
+    head = head.lstrip()
+    while head.startswith("<!--") and (end := head.find("-->", 4)) >= 0:
+        head = head[end + 3 :].lstrip()
+    return _HTML_START.match(head) is not None
 
 
 def _declared_encodings(page: Page) -> Iterator[str]:

@@ -38,6 +38,7 @@ from midturn_core.model.service_errors import (
     Endpoint,
     ServiceFailure,
     describe_wait,
+    fitting_max_tokens,
     read_failure,
     to_error,
 )
@@ -124,13 +125,20 @@ class AnthropicClient:
             await stream.close()
 
     async def _open(self, connection: _Connection, request: ModelRequest) -> Stream:
-        """Send the request; again without each feature that the endpoint turns out to lack."""
+        """Send the request; again without each feature that the endpoint turns out to lack, and
+        with less room for the answer where the window has no more.
+        """
         while True:
             features = self._features.get(request.model, WireFeatures())
             body = build_request(request, features)
             answer = await connection.open(body)
             if not isinstance(answer, ServiceFailure):
                 return answer
+            room = fitting_max_tokens(answer.message, request.max_tokens)
+            if answer.status in (400, 422) and room is not None:
+                _log.warning("the window has room for %d tokens only: %s", room, answer.message)
+                request = replace(request, max_tokens=room)
+                continue
             fewer = None
             if answer.status in (400, 422):
                 fewer = without_refused(features, answer.message, body)

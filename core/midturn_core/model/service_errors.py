@@ -45,6 +45,10 @@ _CONTEXT_FULL = re.compile(
     r"|context[ _](?:length|window|limit)|context_length_exceeded",
     re.IGNORECASE,
 )
+_ANSWER_TOO_LONG = re.compile(r"max_tokens\W{0,2} exceeds?\b.{0,20}\bcontext", re.IGNORECASE)
+_TOKEN_SUM = re.compile(r"(\d{1,9}) \+ \d{1,9} > (\d{1,9})")
+LEAST_ANSWER = 2_000
+"""Tokens. With less room for an answer than this the history has to be compacted."""
 _SPEND_CODES = frozenset({"contract_spend_limit_reached", "enforced_spend_limit_reached"})
 _SPEND = re.compile(r"credit balance|spend limit|billing", re.IGNORECASE)
 
@@ -109,6 +113,19 @@ def parse_retry_after(headers: Mapping[str, str], now: float) -> float | None:
         return None
     since = _timestamp(headers.get("date", ""))
     return max(0.0, until - (now if since is None else since))
+
+
+def fitting_max_tokens(refusal: str, asked: int) -> int | None:
+    """A smaller ``max_tokens`` for a request of which input and answer together were refused.
+
+    What fits by the numbers of the refusal, half of what was asked for without numbers. None: it
+    refuses something else, or leaves less room than ``LEAST_ANSWER``.
+    """
+    if not _ANSWER_TOO_LONG.search(refusal):
+        return None
+    numbers = _TOKEN_SUM.search(refusal)
+    room = int(numbers[2]) - int(numbers[1]) if numbers else asked // 2
+    return room if LEAST_ANSWER <= room < asked else None
 
 
 def to_error(failure: ServiceFailure, endpoint: Endpoint) -> ModelError:
@@ -246,7 +263,7 @@ def _timestamp(text: str) -> float | None:
 
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for a year of twenty digits
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 

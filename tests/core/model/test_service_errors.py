@@ -19,6 +19,7 @@ from midturn_core.model.service_errors import (
     QUOTE_LIMIT,
     Endpoint,
     describe_wait,
+    fitting_max_tokens,
     parse_retry_after,
     read_failure,
     to_error,
@@ -148,6 +149,7 @@ def test_a_body_of_any_shape_is_survived(body: object) -> None:
         ),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "inf"}, None),
+        ({"retry-after": "Thu, 01 Jan 99999999999999999999 00:01:40 GMT"}, None),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "-5"}, 0.0),
         ({"retry-after-ms": "soon", "retry-after": "2"}, 2.0),
@@ -155,6 +157,26 @@ def test_a_body_of_any_shape_is_survived(body: object) -> None:
 )
 def test_retry_after_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
     assert parse_retry_after(headers, now=10.0) == seconds
+
+
+@pytest.mark.parametrize(
+    ("refusal", "room"),
+    [
+        ("input length and `max_tokens` exceed context limit: 9000 + 16000 > 20000, ...", 11_000),
+        ("input length and `max_tokens` exceed context limit: 18000 + 16000 > 20000", 2_000),
+        ("input length and `max_tokens` exceed context limit: 18001 + 16000 > 20000", None),
+        ("input length and `max_tokens` exceed context limit: 1 + 1 > 99999", None),
+        ("input length and max_tokens exceed context limit", 8_000),
+        ("prompt is too long: 250000 tokens > 200000 maximum", None),
+        ("max_tokens: 70000 > 64000, which is the maximum allowed number of output tokens", None),
+    ],
+)
+def test_room_for_an_answer_is_read_from_the_refusal(refusal: str, room: int | None) -> None:
+    assert fitting_max_tokens(refusal, 16_000) == room
+
+
+def test_halving_the_room_for_an_answer_ends() -> None:
+    assert fitting_max_tokens("max_tokens exceeds the context window", 3_999) is None
 
 
 @pytest.mark.parametrize(
