@@ -121,7 +121,7 @@ def find_target(arguments: Arguments, config: QueueConfig) -> Target:
 
 def _latest(running: list[RunningSession]) -> Target:
     folder = workspace()
-    stored = [s for store in session_stores() for s in store.list(folder) if not s.damaged]
+    stored = [s for store in session_stores() for s in store.list(folder) if s.workspace]
     if stored:
         return _target(max(stored, key=lambda summary: summary.modified).id, running)
     here = [session for session in running if session.folder == str(folder)]

@@ -26,7 +26,7 @@ async def clear(use: Use) -> None:
 
 
 async def list_sessions(use: Use) -> None:
-    """Of this folder, the newest first, without the one that is open."""
+    """Of this folder, the newest first, without the one that is open; damaged ones are marked."""
     summaries = await _others(use)
     use.shown.sessions = tuple(summary.id for summary in summaries)
     if not summaries:
@@ -71,7 +71,7 @@ async def _chosen(use: Use) -> SessionSummary:
 async def _others(use: Use) -> list[SessionSummary]:
     engine = use.engine
     summaries = await asyncio.to_thread(engine.store.list, engine.workspace)
-    return [s for s in summaries if s.id != engine.session.id and not s.damaged]
+    return [s for s in summaries if s.id != engine.session.id]
 
 
 def _age(summary: SessionSummary) -> str:
@@ -79,7 +79,10 @@ def _age(summary: SessionSummary) -> str:
 
 
 def _first_prompt(summary: SessionSummary) -> str:
-    text = " ".join(summary.first_prompt.split())
+    if summary.damaged:
+        return "(damaged: cannot be read)"
+    lost = "" if summary.workspace else "(damaged: its folder is not known) "
+    text = lost + " ".join(summary.first_prompt.split())
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 

@@ -42,7 +42,7 @@ def _session(arguments: Arguments) -> SessionSummary:
     stores = [SessionStore(paths.sessions_folder(os.environ, demo=demo)) for demo in (False, True)]
     if name:
         return _found(stores, name)
-    latest = [s for store in stores for s in store.list(workspace()) if not s.damaged]
+    latest = [s for store in stores for s in store.list(workspace()) if s.workspace]
     if not latest:
         raise SessionError(f"there is no session of {workspace()}")
     return max(latest, key=lambda summary: summary.modified)

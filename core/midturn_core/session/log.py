@@ -2,7 +2,7 @@
 
 One write per record, its length checked; a short write is taken back. While the disk refuses, the
 session goes on in memory and the records wait; they are written when it accepts again. Opening
-repairs: a torn end is cut (and saved beside), a bad line is skipped, and both are said.
+repairs: a torn end is cut (and saved beside), a bad line is skipped, and both are said, once.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import os
 import stat
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from midturn_core.errors import SessionError
-from midturn_core.model.messages import JsonObject
+from midturn_core.model.messages import JsonObject, JsonValue
 from midturn_core.session.records import NewerVersionError, ReadLog, Record, encode, read_log
 
 try:
@@ -26,6 +26,9 @@ except ImportError:  # Windows has no advisory locks; two instances are not told
 
 
 IN_USE = "another Midturn writes to it"
+REPAIRED = "repaired"
+"""The type of the record that says which damage of lines was told."""
+_MOST_COPIES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +68,16 @@ class SessionLog:
             SessionError: it cannot be read, a newer release wrote it, or another Midturn has it
                 open.
         """
-        content, found = _read(path)
-        log = cls(path, next_seq=max((r.seq for r in found.records), default=0) + 1)
-        warnings = [_sentence(path, found, content)] if found.problems or not content else []
-        warnings += log._take_over(found, content)
+        log = cls(path)
+        try:
+            warnings = log._take_over()
+            # Read under the lock: whoever wrote until now is done with its last record.
+            content, found = _read(path)
+            log._next_seq = max((record.seq for record in found.records), default=0) + 1
+            warnings += log._repaired(found, content)
+        except BaseException:
+            log.close()
+            raise
         return OpenedLog(log, found.records, tuple(warnings))
 
     @classmethod
@@ -156,9 +165,10 @@ class SessionLog:
         self._descriptor = descriptor
         self._good_end = os.fstat(descriptor).st_size
 
-    def _take_over(self, found: ReadLog, content: bytes) -> list[str]:
-        """Lock the file and cut its torn end; the damaged original is saved beside it."""
+    def _take_over(self) -> list[str]:
+        """Lock the file, unless it may not be written to."""
         try:
+            read_regular(self.path, 0)
             self._ensure_open()
         except PermissionError:
             self._read_only = True
@@ -167,15 +177,31 @@ class SessionLog:
             raise SessionError(
                 f"the session {self.path} cannot be opened: {error.strerror}"
             ) from error
-        assert self._descriptor is not None
-        if found.problems:
-            _save_beside(self.path, content)
-        if found.torn_tail:
-            os.ftruncate(self._descriptor, found.clean_end)
-        elif content and not content.endswith(b"\n"):
-            os.write(self._descriptor, b"\n")
-        self._good_end = os.fstat(self._descriptor).st_size
         return []
+
+    def _repaired(self, found: ReadLog, content: bytes) -> list[str]:
+        """Cut a torn end, after the damaged original was saved beside it, and say what was wrong
+        unless that was said when the file was opened before.
+        """
+        news = _unheard(found)
+        if not content:
+            return [f"The session {self.path} was empty; it starts anew."]
+        copy = _save_beside(self.path, content) if news.problems else None
+        if self._descriptor is not None:
+            self._mend_end(found, content, may_cut=copy is not None)
+            if news.bad_lines or news.repeated or news.misplaced:
+                self.append(REPAIRED, _counts(found))
+        return [_sentence(news, copy)] if news.problems else []
+
+    def _mend_end(self, found: ReadLog, content: bytes, *, may_cut: bool) -> None:
+        """Let the next record begin on a line of its own."""
+        assert self._descriptor is not None
+        with contextlib.suppress(OSError):  # a full disk; the next record tells it
+            if found.torn_tail and may_cut:
+                os.ftruncate(self._descriptor, found.clean_end)
+            elif not content.endswith(b"\n"):
+                os.write(self._descriptor, b"\n")
+        self._good_end = os.fstat(self._descriptor).st_size
 
 
 def read_regular(path: Path, most: int | None = None) -> bytes:
@@ -203,26 +229,61 @@ def _read(path: Path) -> tuple[bytes, ReadLog]:
         ) from error
 
 
-def _sentence(path: Path, found: ReadLog, content: bytes) -> str:
-    if not content:
-        return f"The session {path} was empty; it starts anew."
-    return (
-        f"The session file was damaged: {', '.join(found.problems)}. "
-        f"The original is kept as {damaged_copy(path).name}."
+def _sentence(news: ReadLog, copy: Path | None) -> str:
+    kept = f"The original is kept as {copy.name}." if copy else "No copy of it could be made."
+    return f"The session file was damaged: {', '.join(news.problems)}. {kept}"
+
+
+def _counts(found: ReadLog) -> dict[str, JsonValue]:
+    return {
+        "bad_lines": found.bad_lines,
+        "repeated": found.repeated,
+        "misplaced": found.misplaced,
+    }
+
+
+def _unheard(found: ReadLog) -> ReadLog:
+    """``found`` without the damage of lines that was told before: such lines stay in the file."""
+    told = [record.data for record in found.records if record.type == REPAIRED]
+    if not told:
+        return found
+
+    def without_told(name: str, count: int) -> int:
+        before = told[-1].get(name)
+        return max(0, count - before) if isinstance(before, int) else count
+
+    return replace(
+        found,
+        bad_lines=without_told("bad_lines", found.bad_lines),
+        repeated=without_told("repeated", found.repeated),
+        misplaced=without_told("misplaced", found.misplaced),
     )
 
 
-def damaged_copy(path: Path) -> Path:
-    """Where the damaged original of a repaired log is kept."""
-    return path.with_name(path.name + ".damaged")
+def damaged_copy(path: Path, number: int = 1) -> Path:
+    """Where the damaged original of a repaired log is kept, the ``number``-th of them."""
+    return path.with_name(f"{path.name}.damaged{f'-{number}' if number > 1 else ''}")
 
 
-def _save_beside(path: Path, content: bytes) -> None:
-    target = damaged_copy(path)
-    with contextlib.suppress(OSError):
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+def _save_beside(path: Path, content: bytes) -> Path | None:
+    """Keep the original; one that was kept before stays. None when that is not possible."""
+    for number in range(1, _MOST_COPIES + 1):
+        target = damaged_copy(path, number)
+        try:
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            continue
+        except OSError:
+            return None
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+        except OSError:
+            with contextlib.suppress(OSError):
+                target.unlink()
+            return None
+        return target
+    return None
 
 
 def _lock(descriptor: int) -> bool:

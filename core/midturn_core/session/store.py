@@ -54,10 +54,12 @@ class SessionSummary:
     id: str
     path: Path
     workspace: str
+    """Empty when the record that says it is lost."""
     modified: float
     """Seconds since the epoch, for display and for sorting."""
     first_prompt: str
     damaged: bool = False
+    """Nothing in the file can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +181,11 @@ class SessionStore:
         return kept_id
 
     def list(self, workspace: Path | None = None) -> list[SessionSummary]:
-        """The newest first; only those of a folder when one is given. A broken file is listed."""
+        """The newest first. With a folder: its sessions, and those whose damage hides whose they
+        are.
+        """
         found = [_summarise(path) for path in self.folder.glob(f"*{SUFFIX}")]
-        wanted = [s for s in found if workspace is None or s.workspace == str(workspace)]
+        wanted = [s for s in found if workspace is None or s.workspace in (str(workspace), "")]
         return sorted(wanted, key=lambda summary: summary.modified, reverse=True)
 
     def latest(self, workspace: Path) -> SessionSummary:
@@ -190,7 +194,7 @@ class SessionStore:
         Raises:
             SessionError: there is none.
         """
-        usable = [summary for summary in self.list(workspace) if not summary.damaged]
+        usable = [s for s in self.list(workspace) if s.workspace]
         if not usable:
             raise SessionError(f"there is no earlier session of {workspace}")
         return usable[0]
@@ -257,9 +261,11 @@ class SessionStore:
         """
         opened = SessionLog.open(summary.path)
         head = SessionHead.new(summary.id, workspace)
-        for record in opened.records:
-            if record.type == "session":
-                head = head.seen_in(record.data)
+        heads = [record for record in opened.records if record.type == "session"]
+        for record in heads:
+            head = head.seen_in(record.data)
+        if not heads and not opened.log.empty:
+            opened.log.append("session", head.to_json())  # damage has taken the first one
         return _rebuild(Session(head, opened.log), opened.records, opened.warnings)
 
 
@@ -361,16 +367,18 @@ def _apply_results(conversation: Conversation, change: ResultsAdded) -> int:
 
 
 def _summarise(path: Path) -> SessionSummary:
-    """What the list shows, from the first records only; a file that cannot be read is marked."""
+    """What the list shows, from the first records if they say it; a file without any is marked."""
     session_id = path.name.removesuffix(SUFFIX)
     workspace = prompt = ""
     readable = False
     try:
         modified = path.stat().st_mtime
-        head = read_regular(path, PREVIEW_BYTES)
+        records = _preview(read_regular(path, PREVIEW_BYTES))
+        if not any(record.type == "session" for record in records):
+            records = _preview(read_regular(path))
     except OSError:
         return SessionSummary(session_id, path, "", 0.0, "", damaged=True)
-    for record in _preview(head):
+    for record in sorted(records, key=_is_no_head):
         readable = True
         if record.type == "session":
             workspace = str(record.data.get("workspace", ""))
@@ -379,6 +387,10 @@ def _summarise(path: Path) -> SessionSummary:
             prompt = str(texts[0]) if isinstance(texts, list) and texts else ""
             break
     return SessionSummary(session_id, path, workspace, modified, prompt, damaged=not readable)
+
+
+def _is_no_head(record: Record) -> bool:
+    return record.type != "session"
 
 
 def _preview(head: bytes) -> tuple[Record, ...]:

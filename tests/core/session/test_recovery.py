@@ -23,7 +23,8 @@ from midturn_core.model.messages import (
     ToolUseResult,
     UserMessage,
 )
-from midturn_core.session.log import SessionLog, damaged_copy
+from midturn_core.session import log as log_module
+from midturn_core.session.log import REPAIRED, SessionLog, damaged_copy
 from midturn_core.session.records import Record, encode, read_log
 from midturn_core.session.store import Resumed, SessionStore
 
@@ -72,7 +73,8 @@ class GoodLog:
 
 
 def seqs(content: bytes) -> list[int]:
-    return [record.seq for record in read_log(content).records]
+    """Of the records of the history; what was said of a repair is none of it."""
+    return [record.seq for record in read_log(content).records if record.type != REPAIRED]
 
 
 def cut_last_bytes(log: GoodLog, op: dict[str, Any]) -> None:
@@ -248,7 +250,7 @@ def test_every_kind_of_damage(case: dict[str, Any], tmp_path: Path) -> None:
     assert bool(resumed.warnings) == expected["warn"]
     kept = seqs(log.path.read_bytes())
     if case["id"] == "sr-21":
-        assert kept == before[1:]
+        assert kept[:-1] == before[1:]  # the last one is a new head
     elif (wanted := expected_seqs(expected["kept"], log, before)) is not None:
         assert kept == wanted
     rewritten = not log.path.read_bytes().startswith(damaged)
@@ -353,3 +355,81 @@ def test_the_real_one_of_three_results_is_kept(tmp_path: Path) -> None:
     assert isinstance(last, UserMessage)
     outcomes = [b.outcome for b in last.blocks if isinstance(b, ToolUseResult)]
     assert outcomes == [Outcome.SUCCEEDED, Outcome.STOPPED, Outcome.STOPPED]
+
+
+def test_damage_of_lines_is_said_once_and_new_damage_again(tmp_path: Path) -> None:
+    log = GoodLog(tmp_path)
+    replace_line(log, {"line": "middle", "with_b64": "AAEC"})
+    first = log.open()
+    first.session.close()
+    assert "1 unreadable line(s) skipped" in first.warnings[0]
+    second = log.open()
+    second.session.close()
+    assert second.warnings == ()
+    assert rebuilt(second).messages == rebuilt(first).messages
+    append_b64(log, {"b64": "AAEC"})
+    third = log.open()
+    third.session.close()
+    assert third.warnings[0].startswith("The session file was damaged: the torn end was cut off.")
+
+
+def test_every_damaged_original_is_kept(tmp_path: Path) -> None:
+    log = GoodLog(tmp_path)
+    originals: list[bytes] = []
+    for number in (1, 2):
+        cut_last_bytes(log, {"n": 5})
+        originals.append(log.path.read_bytes())
+        resumed = log.open()
+        resumed.session.close()
+        assert damaged_copy(log.path, number).name in resumed.warnings[0]
+    assert [damaged_copy(log.path, number).read_bytes() for number in (1, 2)] == originals
+
+
+def test_without_a_copy_of_it_a_torn_end_stays_and_the_next_record_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = GoodLog(tmp_path)
+    cut_last_bytes(log, {"n": 5})
+    damaged, real = log.path.read_bytes(), os.open
+
+    def without_room(path: Any, flags: int, mode: int = 0o777) -> int:
+        if str(path).endswith(".damaged"):
+            raise OSError(28, "No space left on device")
+        return real(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", without_room)
+    resumed = log.open()
+    assert "No copy of it could be made" in resumed.warnings[0]
+    assert log.path.read_bytes().startswith(damaged)
+    one_more_turn(log, resumed)
+
+
+def test_what_is_written_until_the_lock_is_free_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process ends in the moment in which this one opens its session."""
+    log = GoodLog(tmp_path, turns=1)
+    other = log.open().session
+    conversation = Conversation(other.record_change)
+    lock = log_module._lock  # pyright: ignore[reportPrivateUsage] the moment is the subject
+
+    def lock_when_it_is_free(descriptor: int) -> bool:
+        conversation.add_user_text("the last word")
+        other.close()
+        return lock(descriptor)
+
+    monkeypatch.setattr(log_module, "_lock", lock_when_it_is_free)
+    resumed = log.open()
+    assert resumed.warnings == ()
+    assert "the last word" in str(rebuilt(resumed).messages[-1])
+
+
+def test_a_lost_head_is_written_anew(tmp_path: Path) -> None:
+    log = GoodLog(tmp_path)
+    replace_line(log, {"line": "first", "with_b64": "AAEC"})
+    [summary] = log.store.list(log.workspace)
+    assert (summary.workspace, summary.damaged) == ("", False)
+    log.open().session.close()
+    [summary] = log.store.list(log.workspace)
+    assert summary.workspace == str(log.workspace)
+    assert log.store.latest(log.workspace).id == summary.id
