@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
+from rich.color import ColorSystem as RichColors
 from rich.console import Console, RenderableType
 from rich.style import Style
 from rich.text import Span, Text
@@ -16,6 +17,11 @@ from midturn_cli.render.light_styles import LIGHT_MARKDOWN
 from midturn_cli.render.theme import ThemeName
 
 ColorSystem = Literal["standard", "256", "truecolor"]
+_COLORS: dict[ColorSystem, RichColors] = {
+    "standard": RichColors.STANDARD,
+    "256": RichColors.EIGHT_BIT,
+    "truecolor": RichColors.TRUECOLOR,
+}
 
 MARKDOWN_STYLES = Theme({"markdown.code": "bold cyan", "markdown.code_block": "cyan"})
 """Code within a sentence without Rich's black background, which is a dark box on a light one."""
@@ -71,9 +77,19 @@ class Canvas:
         if rendered is None:
             if len(self._rows) >= KEPT_ROWS:
                 self._rows.clear()
-            rendered = self.render([_fitting(row, width)], width).split("\n")[:-1]
+            rendered = self._rendered_row(_fitting(row, width), width)
             self._rows[key] = rendered
         return rendered
+
+    def _rendered_row(self, row: Text, width: int) -> list[str]:
+        if "\n" in row.plain or "\t" in row.plain:
+            return self.render([row], width).split("\n")[:-1]
+        # What the console does as well, but for wrapping: a third of the time.
+        console = self._console(width)
+        base = console.get_style(row.style)
+        colors = _COLORS[self._color_system] if self._color_system else None
+        segments = row.render(console)
+        return ["".join((s.style or base).render(s.text, color_system=colors) for s in segments)]
 
     def wrap(self, text: Text, width: int) -> list[Text]:
         """The text as rows of at most ``width`` cells, broken at blanks where possible."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 from rich.text import Text
 
@@ -17,7 +20,7 @@ from midturn_cli.render.early_calls import EarlyCall
 from midturn_cli.render.open_message import Activity
 from midturn_cli.render.theme import Theme
 from midturn_cli.render.words import Waiting, duration, elapsed, queue_notes, waits_until
-from midturn_cli.ui_state import UiState
+from midturn_cli.ui_state import ShellLine, UiState
 from midturn_core.model.messages import DiffDetail
 from midturn_core.permission.ask import Ask
 
@@ -35,6 +38,9 @@ EDITED_MARK = "▸ "
 """Before the row of the queue that is being edited."""
 NESTED = "  └ "
 """Before the row of a call that a subagent runs."""
+
+RowMaker: TypeAlias = Callable[[], Text]
+"""Makes a row: of many that could be shown, only those for which there is room are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,31 +73,34 @@ def share_height(wanted: Heights, max_rows: int) -> Heights:
     return Heights(given["tail"], given["tools"], given["queue"], ask, status)
 
 
-def tool_rows(state: UiState, theme: Theme, width: int, now: float) -> list[Text]:
+def tool_rows(state: UiState, theme: Theme, width: int, now: float) -> list[RowMaker]:
     """Running calls in start order, ``!`` lines, and what the model is doing.
 
     The call that the question below is about is shown there.
     """
     asked = state.asks[0].tool_use_id if state.asks else ""
-    calls: list[Text] = []
+    calls: list[RowMaker] = []
     for call in state.calls:
         if call.id != asked:
-            calls.append(live_call_row(call, theme, width, now))
+            calls.append(partial(live_call_row, call, theme, width, now))
             calls += _nested_rows(state.nested_calls(call.id), theme, width, now)
     title = state.coming_title if calls else None
-    rows = [live_title_row(title, theme, width)] if title else []
+    rows: list[RowMaker] = [partial(live_title_row, title, theme, width)] if title else []
     rows += calls
-    rows += [_early_row(call, theme, width, now) for call in state.early_calls]
-    for line in state.shell_lines:
-        time = elapsed(now - line.started)
-        command = cut(line.command, width - len(time) - 6)
-        rows.append(Text.assemble((f"{spinner(now)} ! ", theme.accent), command, f" {time}"))
+    rows += [partial(_early_row, call, theme, width, now) for call in state.early_calls]
+    rows += [partial(_shell_row, line, theme, width, now) for line in state.shell_lines]
     if state.activity is not None:
-        rows.append(_activity_row(state.activity, theme, width, now))
+        rows.append(partial(_activity_row, state.activity, theme, width, now))
     elif state.text_at is not None and now - state.text_at >= QUIET_SECONDS:
         words = f"waiting for more of the answer {elapsed(now - state.text_at)}"
-        rows.append(_model_row(words, theme, now))
+        rows.append(partial(_model_row, words, theme, now))
     return rows
+
+
+def _shell_row(line: ShellLine, theme: Theme, width: int, now: float) -> Text:
+    time = elapsed(now - line.started)
+    command = cut(line.command, width - len(time) - 6)
+    return Text.assemble((f"{spinner(now)} ! ", theme.accent), command, f" {time}")
 
 
 def _early_row(call: EarlyCall, theme: Theme, width: int, now: float) -> Text:
@@ -104,11 +113,16 @@ def _early_row(call: EarlyCall, theme: Theme, width: int, now: float) -> Text:
     return Text.assemble((f"{sign} ", theme.accent), label, (how, theme.dim))
 
 
-def _nested_rows(calls: tuple[LiveCall, ...], theme: Theme, width: int, now: float) -> list[Text]:
+def _nested_rows(
+    calls: tuple[LiveCall, ...], theme: Theme, width: int, now: float
+) -> list[RowMaker]:
     """What a subagent runs at the same time, under the row of its call; the newest if many."""
-    shown = calls[-MAX_NESTED_ROWS:]
-    rows = [live_call_row(call, theme, width - len(NESTED), now) for call in shown]
-    return [Text.assemble((NESTED, theme.panel), row) for row in rows]
+    return [partial(_nested_row, call, theme, width, now) for call in calls[-MAX_NESTED_ROWS:]]
+
+
+def _nested_row(call: LiveCall, theme: Theme, width: int, now: float) -> Text:
+    row = live_call_row(call, theme, width - len(NESTED), now)
+    return Text.assemble((NESTED, theme.panel), row)
 
 
 def _activity_row(activity: Activity, theme: Theme, width: int, now: float) -> Text:
@@ -130,14 +144,14 @@ def _model_row(words: str, theme: Theme, now: float) -> Text:
     return Text.assemble((f"{spinner(now)} ", theme.accent), (words, theme.dim))
 
 
-def limited(rows: list[Text], max_rows: int, theme: Theme) -> list[Text]:
+def limited(rows: list[RowMaker], max_rows: int, theme: Theme) -> list[Text]:
     """The first rows; when some are missing the last row says how many."""
     if len(rows) <= max_rows:
-        return rows
+        return [row() for row in rows]
     if max_rows <= 0:
         return []
     shown = max_rows - 1
-    return [*rows[:shown], Text(f"+{len(rows) - shown} more", theme.dim)]
+    return [*(row() for row in rows[:shown]), _more(len(rows) - shown, theme)]
 
 
 def queue_rows(state: UiState, theme: Theme, width: int, max_rows: int) -> list[Text]:

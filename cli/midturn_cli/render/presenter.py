@@ -154,14 +154,16 @@ class ScreenPresenter:
         width = max(width - 1, 1)
         state, look = self._state, self._look
         tail = self._tail_rows(width, rows_above)
-        tools = limited(tool_rows(state, look.theme, width, now), MAX_TOOL_ROWS + 1, look.theme)
+        tools = tool_rows(state, look.theme, width, now)
         queue = queue_rows(state, look.theme, width, len(state.queue))
         ask: list[Text] = []
         if state.asks:
             view = AskView(state.asks[0], state.asks_waiting, keyboard)
             ask = ask_rows(view, look, width, max_rows - 1)
         status = self._status_rows(width)
-        wanted = Heights(len(tail), len(tools), len(queue), len(ask), len(status))
+        wanted = Heights(
+            len(tail), min(len(tools), MAX_TOOL_ROWS + 1), len(queue), len(ask), len(status)
+        )
         heights = share_height(wanted, max_rows)
         return LiveRegion(
             tail="\n".join(tail[len(tail) - heights.tail :]),

@@ -7,18 +7,15 @@ from dataclasses import dataclass
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
-from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.filters import is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.layout import (
     BufferControl,
-    ConditionalContainer,
-    Dimension,
     FormattedTextControl,
-    HSplit,
     Layout,
     Window,
+    to_container,
 )
-from prompt_toolkit.layout.containers import AnyContainer
 from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
@@ -29,6 +26,7 @@ from midturn_cli.terminal.draft import Draft
 from midturn_cli.terminal.frame_output import NO_WRAP
 from midturn_cli.terminal.hidden_letters import HiddenLetters, Tabs, shown_line, visible
 from midturn_cli.terminal.region_rows import RegionTexts, RowsControl, row_fragments
+from midturn_cli.terminal.stack import Stack, StackPart
 
 GLYPH = "› "
 MAX_INPUT_ROWS = 8
@@ -56,7 +54,7 @@ STYLE = Style.from_dict(
 
 def region_rows(screen_rows: int) -> int:
     """The most rows that the live region may have."""
-    return max(3, screen_rows // 2)
+    return min(screen_rows, max(3, screen_rows // 2))
 
 
 def input_rows_limit(screen_rows: int, asking: bool, stashed: bool = False) -> int:
@@ -88,142 +86,147 @@ class RegionModel:
 
 
 @dataclass(frozen=True, slots=True)
+class Heights:
+    """How many rows the parts of the live region take."""
+
+    columns: int
+    above: int
+    """The rows that tell, above everything else."""
+    stash: int
+    reason: int
+    tall: int
+    """One in place of the first row of a draft that does not fit, where its tag is."""
+    draft: int
+    menu: int
+    room: int
+    """The most that the presenter may use altogether, its status row included."""
+
+
 class Region:
-    layout: Layout
-    input_window: Window
-    reason_window: Window
+    """The windows, and how high each is: measured once for each paint."""
+
+    def __init__(self, model: RegionModel) -> None:
+        self._model = model
+        self._search = SearchToolbar()
+        self._search.control.input_processors = [
+            HiddenLetters(),
+            *(self._search.control.input_processors or ()),
+        ]
+        self._draft = _draft_control(model, self._search)
+        self.input_window = Window(self._draft, wrap_lines=True)
+        self.reason_window = Window(_reason_control(model))
+        self._heights: Heights | None = None
+        self.layout = Layout(Stack(self._parts()), self.input_window)
+
+    @property
+    def room(self) -> int:
+        """The most rows that the presenter may use altogether, its status row included."""
+        return self._now.room
+
+    def measure(self) -> None:
+        """Look at everything anew; to be called before each paint."""
+        self._heights = measured(self._model, self._draft)
+
+    @property
+    def _now(self) -> Heights:
+        if self._heights is None:
+            self._heights = measured(self._model, self._draft)
+        return self._heights
+
+    def _parts(self) -> list[StackPart]:
+        model = self._model
+        status = FormattedTextControl(lambda: _status(model), show_cursor=False)
+        return [
+            StackPart(Window(RowsControl(self._rows_above)), lambda: self._now.above),
+            StackPart(
+                _text_window(lambda: [("class:stash", _stash_row(model, self._now.columns))]),
+                lambda: self._now.stash,
+            ),
+            StackPart(self.reason_window, lambda: self._now.reason),
+            StackPart(
+                _text_window(lambda: _tall_draft_row(model, self._now)), lambda: self._now.tall
+            ),
+            StackPart(self.input_window, lambda: self._now.draft),
+            StackPart(to_container(self._search), lambda: 1 if is_searching() else 0),
+            StackPart(_text_window(self._menu), lambda: self._now.menu),
+            StackPart(Window(status), lambda: 1),
+        ]
+
+    def _rows_above(self) -> list[str]:
+        return self._model.texts.rows(self._now.room - 1)
+
+    def _menu(self) -> StyleAndTextTuples:
+        state = self._model.draft.buffer.complete_state
+        return menu_fragments(state, self._now.columns, self._now.menu)
 
 
-def build_region(model: RegionModel) -> Region:
-    """Put the windows together; the texts are looked up at each paint."""
-    search = SearchToolbar()
-    search.control.input_processors = [HiddenLetters(), *(search.control.input_processors or ())]
-    input_window = _input_window(model, search)
-    reason_window = Window(
-        BufferControl(
-            model.reason, input_processors=[HiddenLetters(), BeforeInput("reason: ", "class:hint")]
-        ),
-        height=1,
-        dont_extend_height=True,
+def measured(model: RegionModel, draft: BufferControl) -> Heights:
+    """Share the region out."""
+    size = model.size()
+    stash = 1 if model.draft.stashed_shown else 0
+    reason = 1 if model.reasoning() else 0
+    most = input_rows_limit(size.rows, model.texts.asking, stash > 0)
+    wanted = draft.preferred_height(size.columns, most + 1, True, None) or 1
+    tall = 1 if wanted > most > 1 else 0
+    shown = min(wanted, most)
+    beside = shown + stash + 1
+    menu = _menu_rows(model.draft.buffer, region_rows(size.rows) - beside)
+    room = max(0, region_rows(size.rows) - beside - menu - reason)
+    return Heights(
+        columns=size.columns,
+        above=len(model.texts.rows(room)),
+        stash=stash,
+        reason=reason,
+        tall=tall,
+        draft=shown - tall,
+        menu=menu,
+        room=room + 1,
     )
-    menu = Condition(lambda: _menu_rows(model) > 0)
-    status = FormattedTextControl(lambda: _status(model), show_cursor=False)
-    parts: list[AnyContainer] = [
-        _parts_window(model),
-        ConditionalContainer(_stash_window(model), Condition(lambda: _stash_rows(model) > 0)),
-        ConditionalContainer(reason_window, Condition(model.reasoning)),
-        ConditionalContainer(_tall_draft_window(model), Condition(lambda: _is_tall(model))),
-        input_window,
-        ConditionalContainer(search, is_searching),
-        ConditionalContainer(_menu_window(model), menu),
-        Window(status, height=1, dont_extend_height=True),
-        # The renderer keeps the tallest height until the next commit; the rest stays blank.
-        Window(height=Dimension(min=0, preferred=0)),
-    ]
-    return Region(Layout(HSplit(parts), input_window), input_window, reason_window)
 
 
-def _parts_window(model: RegionModel) -> ConditionalContainer:
-    def rows() -> list[str]:
-        room = region_rows(model.size().rows) - _rows_below_parts(model)
-        return model.texts.rows(max(0, room))
-
-    window = Window(RowsControl(rows), dont_extend_height=True)
-    return ConditionalContainer(window, Condition(lambda: bool(rows())))
+def _menu_rows(buffer: Buffer, room: int) -> int:
+    state = buffer.complete_state
+    return 0 if state is None else max(0, min(MENU_ROWS, len(state.completions), room))
 
 
-def _input_window(model: RegionModel, search: SearchToolbar) -> Window:
-    control = BufferControl(
+def _draft_control(model: RegionModel, search: SearchToolbar) -> BufferControl:
+    return BufferControl(
         model.draft.buffer,
         input_processors=[HiddenLetters(), Tabs(), BeforeInput(lambda: _prefix(model))],
         search_buffer_control=search.control,
         preview_search=True,
     )
 
-    def height() -> Dimension:
-        return Dimension(min=1, max=_most_input_rows(model) - _is_tall(model))
 
-    return Window(control, height=height, dont_extend_height=True, wrap_lines=True)
-
-
-def _tall_draft_window(model: RegionModel) -> Window:
-    """Stands for the first row of a draft that does not fit, where its tag is."""
-
-    def fragments() -> StyleAndTextTuples:
-        rows, shown = _draft_rows(model), _most_input_rows(model) - 1
-        return [*_tag(model), ("class:stash", f"{rows} rows, {shown} of them shown")]
-
-    control = FormattedTextControl(fragments, show_cursor=False)
-    return Window(control, height=1, dont_extend_height=True)
+def _reason_control(model: RegionModel) -> BufferControl:
+    return BufferControl(
+        model.reason, input_processors=[HiddenLetters(), BeforeInput("reason: ", "class:hint")]
+    )
 
 
-def _is_tall(model: RegionModel) -> bool:
-    """The draft has more rows than the input line may take."""
-    most = _most_input_rows(model)
-    return most > 1 and _draft_rows(model) > most
+def _text_window(fragments: Callable[[], StyleAndTextTuples]) -> Window:
+    return Window(FormattedTextControl(fragments, show_cursor=False))
 
 
-def _stash_window(model: RegionModel) -> Window:
-    control = FormattedTextControl(lambda: [("class:stash", _stash_row(model))], show_cursor=False)
-    return Window(control, height=1, dont_extend_height=True)
+def _tall_draft_row(model: RegionModel, heights: Heights) -> StyleAndTextTuples:
+    rows = _draft_rows(model, heights.columns)
+    return [*_tag(model), ("class:stash", f"{rows} rows, {heights.draft} of them shown")]
 
 
-def _stash_row(model: RegionModel) -> str:
+def _stash_row(model: RegionModel, columns: int) -> str:
     way_back = f" ({model.stash_key} brings it back)" if model.stash_key else ""
     # Its own line ends and blanks do not matter here.
     text = visible(" ".join(model.draft.stashed_shown.split()))
-    return cut_to_width(f"stashed{way_back}: {text}", model.size().columns - 1)
+    return cut_to_width(f"stashed{way_back}: {text}", columns - 1)
 
 
-def _stash_rows(model: RegionModel) -> int:
-    return 1 if model.draft.stashed_shown else 0
-
-
-def _menu_window(model: RegionModel) -> Window:
-    control = FormattedTextControl(
-        lambda: menu_fragments(
-            model.draft.buffer.complete_state, model.size().columns, _menu_rows(model)
-        ),
-        show_cursor=False,
-    )
-    return Window(control, dont_extend_height=True)
-
-
-def _menu_rows(model: RegionModel) -> int:
-    state = model.draft.buffer.complete_state
-    if state is None:
-        return 0
-    room = region_rows(model.size().rows) - input_rows(model) - _stash_rows(model) - 1
-    return max(0, min(MENU_ROWS, len(state.completions), room))
-
-
-def input_rows(model: RegionModel) -> int:
-    """About how many rows the input line takes."""
-    return min(_draft_rows(model), _most_input_rows(model))
-
-
-def _draft_rows(model: RegionModel) -> int:
-    columns = max(1, model.size().columns)
+def _draft_rows(model: RegionModel, columns: int) -> int:
     lines = model.draft.buffer.document.lines
     # Wide letters that meet the last column leave it empty, so this may be a row too few.
     cells = [get_cwidth(shown_line(line)) for line in lines[:_MEASURED_LINES]]
     cells[0] += sum(get_cwidth(text) for _, text, *_ in _prefix(model))
-    return sum(1 + used // columns for used in cells) + len(lines[_MEASURED_LINES:])
-
-
-def _most_input_rows(model: RegionModel) -> int:
-    stashed = _stash_rows(model) > 0
-    return input_rows_limit(model.size().rows, model.texts.asking, stashed)
-
-
-def _rows_below_parts(model: RegionModel) -> int:
-    beside = _stash_rows(model) + (1 if model.reasoning() else 0)
-    return input_rows(model) + _menu_rows(model) + 1 + beside
-
-
-def parts_room(model: RegionModel) -> int:
-    """How many rows the presenter may use altogether, its status row included."""
-    return max(1, region_rows(model.size().rows) - _rows_below_parts(model) + 1)
+    rows = sum(1 + used // max(1, columns) for used in cells)
+    return rows + len(lines[_MEASURED_LINES:])
 
 
 def _prefix(model: RegionModel) -> StyleAndTextTuples:

@@ -21,7 +21,7 @@ from midturn_cli.terminal.file_index import FileIndex
 from midturn_cli.terminal.frame_application import ApplicationParts, FrameApplication
 from midturn_cli.terminal.history import InputHistory
 from midturn_cli.terminal.keys import Focuses, build_bindings
-from midturn_cli.terminal.layout import STYLE, RegionModel, build_region
+from midturn_cli.terminal.layout import STYLE, Region, RegionModel
 from midturn_cli.terminal.modes import TerminalModes, WantedModes
 from midturn_cli.terminal.notices import Notices
 from midturn_cli.terminal.notifier import Notifier
@@ -73,7 +73,7 @@ class TerminalParts:
         self.rows = RowEditing(self._row_parts(session))
         self.ask = TerminalAskHandler(self._panel_context())
         self._model = self._region_model(session)
-        self._region = build_region(self._model)
+        self._region = Region(self._model)
         self.app = self._application()
         self.screen = self._screen()
         self.writer = Writer(
@@ -213,8 +213,12 @@ class TerminalParts:
                 rewrap=self._io.rewrap,
             )
         )
+        app.before_render += self._before_render
         app.after_render += self._after_render
         return app
+
+    def _before_render(self, _: object) -> None:
+        self._region.measure()
 
     def _after_render(self, _: object) -> None:
         self.painted.set()

@@ -1,22 +1,19 @@
 """The rows above the input line: how they share the height, and how they are painted.
 
-A paint asks for them a dozen times, and from one frame to the next most stay the same: each is
-parsed once and kept.
+From one frame to the next most stay the same: each is parsed once and kept.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.layout import UIContent, UIControl
 
 if TYPE_CHECKING:
-    from prompt_toolkit.layout.controls import GetLinePrefixCallable
-
     from midturn_cli.ports import LiveRegion
 
 PARTS = ("tail", "tools", "queue", "ask")
@@ -25,6 +22,9 @@ _GIVES_WAY = ("tail", "queue", "tools", "ask")
 """Which part loses rows first when there is no room."""
 KEPT_ROWS = 128
 """More than the region of a high screen holds."""
+KEPT_STYLES = 64
+_CODE = re.compile("(\x1b\\[[0-9;]*m)")
+_RESETS = ("\x1b[0m", "\x1b[m")
 
 
 class RegionTexts:
@@ -78,11 +78,20 @@ def fit(parts: Mapping[str, str], rows: int) -> dict[str, str]:
 @lru_cache(KEPT_ROWS)
 def row_fragments(row: str) -> StyleAndTextTuples:
     """One row of ANSI text, with as few fragments as it has styles; not to be changed."""
-    letters = to_formatted_text(ANSI(row))
-    return [
-        (style, "".join(letter[1] for letter in run))
-        for style, run in groupby(letters, key=lambda letter: letter[0])
-    ]
+    fragments: StyleAndTextTuples = []
+    codes = ""
+    parts = _CODE.split(row)
+    for text, code in zip(parts[::2], [*parts[1::2], ""], strict=True):
+        if text:
+            fragments.append((_style(codes), text))
+        codes = "" if code in _RESETS else codes + code
+    return fragments
+
+
+@lru_cache(KEPT_STYLES)
+def _style(codes: str) -> str:
+    """The style of a letter after these colour codes."""
+    return to_formatted_text(ANSI(f"{codes}."))[0][0]
 
 
 class RowsControl(UIControl):
@@ -90,15 +99,6 @@ class RowsControl(UIControl):
 
     def __init__(self, rows: Callable[[], Sequence[str]]) -> None:
         self._rows = rows
-
-    def preferred_height(
-        self,
-        width: int,
-        max_available_height: int,
-        wrap_lines: bool,
-        get_line_prefix: GetLinePrefixCallable | None,
-    ) -> int:
-        return len(self._rows())
 
     def create_content(self, width: int, height: int | None) -> UIContent:
         lines = [row_fragments(row) for row in self._rows()]

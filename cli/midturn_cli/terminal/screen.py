@@ -13,7 +13,7 @@ from midturn_cli.terminal.ask_panel import TerminalAskHandler
 from midturn_cli.terminal.draft import Draft
 from midturn_cli.terminal.editor import EditorError, edit, editor_command
 from midturn_cli.terminal.frame_application import FrameApplication
-from midturn_cli.terminal.layout import Region, RegionModel, parts_room, region_rows
+from midturn_cli.terminal.layout import Region, RegionModel, region_rows
 from midturn_cli.terminal.notices import Notices
 from midturn_cli.terminal.signals import SignalHandlers, stop_process_group
 
@@ -87,7 +87,7 @@ class Screen:
     def look(self, presenter: Presenter) -> LiveRegion:
         return presenter.live(
             self.columns,
-            parts_room(self._parts.model),
+            self._parts.region.room,
             self._parts.clock(),
             keyboard=self._parts.ask.keyboard,
             rows_above=self._app.frame_renderer.rows_above,

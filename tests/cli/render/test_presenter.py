@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
+from rich.text import Text
 
 from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.ports import LiveRegion, Presenter
 from midturn_cli.render import live_rows
-from midturn_cli.render.canvas import ColorSystem
+from midturn_cli.render.canvas import Canvas, ColorSystem
 from midturn_cli.render.cells import cut
 from midturn_cli.render.clean import clean
 from midturn_cli.render.plain import PlainPresenter
@@ -639,6 +640,35 @@ def test_more_calls_than_rows_are_counted() -> None:
     rows = region.tools.split("\n")
     assert len(rows) == 9
     assert rows[-1] == "+5 more"
+
+
+@pytest.mark.parametrize("max_rows", [2, 5, 8])
+def test_calls_for_which_a_low_window_has_no_room_are_counted_too(max_rows: int) -> None:
+    calls = (call_started(number, 48) for number in range(48))
+    rows = live(batch_started(48), *calls, rows=max_rows).tools.split("\n")
+    assert len(rows) == max_rows
+    assert rows[-1] == f"+{48 + 1 - (len(rows) - 1)} more"
+
+
+@pytest.mark.parametrize("color_system", ["truecolor", "256", "standard", None])
+def test_a_row_of_the_live_region_is_what_the_console_prints(
+    color_system: ColorSystem | None,
+) -> None:
+    canvas = Canvas(color_system)
+    rows = [
+        Text("plain"),
+        Text("styled as a whole", "bold red"),
+        Text.assemble(("│ ", "#767676"), "名前 ", ("bold", "bold on blue"), ("", "dim")),
+        Text.assemble(("over", "italic"), style="underline"),
+        Text("a\ttab"),
+        Text("two\nrows", "dim"),
+        Text("much too long " * 9, "green"),
+        Text(""),
+    ]
+    printed = canvas.render(rows[:6] + rows[7:], 40)
+    assert canvas.rows(rows[:6] + rows[7:], 40) == printed.split("\n")[:-1]
+    (cut_row,) = canvas.rows(rows[6:7], 40)
+    assert cell_len(Text.from_ansi(cut_row).plain) == 40 and "…" in cut_row
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from prompt_toolkit.renderer import Renderer
 from midturn_cli.terminal.frame_budget import COMPUTING_SECONDS, LARGEST, SMALLEST, FrameBudget
 from midturn_cli.terminal.frame_output import SYNC_BEGIN, SYNC_END
 from midturn_cli.terminal.layout import input_rows_limit, region_rows
-from midturn_cli.terminal.region_rows import fit
+from midturn_cli.terminal.region_rows import fit, row_fragments
 from midturn_cli.terminal.resize import Rewrap, rows_above_cursor, terminal_rewrap
 from midturn_cli.ui_events import CommandOutput
 from midturn_core.events import (
@@ -204,6 +204,26 @@ def test_a_question_leaves_the_draft_less_room_and_the_region_is_half_the_screen
     assert input_rows_limit(40, False) == 8
     assert input_rows_limit(10, False) == 4
     assert input_rows_limit(10, True) == 1
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+async def test_the_lowest_window_still_shows_the_input_line(rows: int) -> None:
+    async with live_terminal(setup=TerminalSetup(rows=rows)) as terminal:
+        terminal.front.emit(TextDelta("an answer that is open"))
+        terminal.send("a draft")
+        await terminal.draft_is("a draft")
+        await until(lambda: "› a draft" in "\n".join(terminal.screen().screen_text()))
+
+
+def test_a_row_has_one_fragment_for_each_of_its_styles() -> None:
+    row = "plain \x1b[1;31mred\x1b[0m\x1b[2m dim\x1b[3m and italic\x1b[0m end"
+    assert row_fragments(row) == [
+        ("", "plain "),
+        ("ansired bold", "red"),
+        ("dim", " dim"),
+        ("dim italic", " and italic"),
+        ("", " end"),
+    ]
 
 
 def test_a_rewrapping_terminal_has_more_rows_after_it_gets_narrower() -> None:
