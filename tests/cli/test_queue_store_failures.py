@@ -48,7 +48,10 @@ class Busy:
     @property
     def marks(self) -> dict[str, list[str]]:
         """The notes in the rows of the queue, as they are now."""
-        shown = self.kit.of(QueueChanged)[-1]
+        changes = self.kit.of(QueueChanged)
+        if not changes:
+            return {}
+        shown = changes[-1]
         return {
             item.input_text: queue_notes(item, shown.unstored, shown.store_fails)
             for item in shown.items
