@@ -213,7 +213,7 @@ class Agent:
             return await self._deliver_after_cut(turn, point)
         if reply.stop_reason is StopReason.REFUSAL:
             return TurnEndReason.REFUSED
-        if message is None:
+        if message is None and reply.stop_reason is not StopReason.MAX_TOKENS:
             self._emit(Notice(NoticeLevel.WARNING, "The model's answer was empty."))
         return await self._would_stop(turn, reply.stop_reason)
 

@@ -10,7 +10,12 @@ import pytest
 
 from midturn_core import agent as loop
 from midturn_core.delivery import DeliveryRules
-from midturn_core.errors import ContextFullError, CredentialRejectedError, TruncatedStreamError
+from midturn_core.errors import (
+    ContextFullError,
+    CredentialRejectedError,
+    RateLimitedError,
+    TruncatedStreamError,
+)
 from midturn_core.events import (
     CompactionFinished,
     DeliveryPoint,
@@ -516,6 +521,27 @@ async def test_an_empty_answer_is_shown_as_such_and_the_session_goes_on() -> Non
 async def test_a_refusal_ends_the_turn_as_one() -> None:
     kit = AgentKit(ScriptedModel(text("I cannot", StopReason.REFUSAL)))
     assert (await run(kit)).reason is TurnEndReason.REFUSED
+
+
+async def test_a_message_that_broke_off_is_not_started_over_after_an_hour() -> None:
+    """MB-1010: what begins and then asks to wait that long is told at once."""
+    failing: list[Step] = [TextChunk("half"), RateLimitedError("slow down", retry_after=3600.0)]
+    kit = AgentKit(ScriptedModel(failing))
+    ended = await run(kit)
+    assert (ended.reason, ended.error) == (TurnEndReason.FAILED, "slow down")
+    assert kit.of(RetryWaiting) == []
+
+
+async def test_a_call_cut_by_the_end_of_the_window_is_not_run() -> None:
+    broken = ToolUse("a", "Read", input_error="the input is not valid JSON")
+    cut: list[Step] = [
+        BlockFinished(broken),
+        MessageFinished(StopReason.CONTEXT_FULL, USAGE),
+    ]
+    kit = AgentKit(ScriptedModel(cut, text("the summary"), text("done")))
+    assert (await run(kit)).reason is TurnEndReason.DONE
+    assert kit.of(CompactionFinished)[0].error == ""
+    assert "done" in str(kit.conversation.messages[-1])
 
 
 async def test_a_full_context_is_compacted_once_and_the_step_starts_over() -> None:

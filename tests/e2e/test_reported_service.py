@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,10 +16,10 @@ from midturn_core.paths import sessions_folder
 from midturn_core.session.store import SessionStore
 from tests.support.live_midturn import GLYPH, Start, live_midturn
 from tests.support.messages_connection import RecordedRequest, ServerOptions
-from tests.support.messages_script import Answer, Failure, Reply, Says
+from tests.support.messages_script import Answer, Calls, Failure, Reply, Says
 from tests.support.messages_server import MessagesServer
 from tests.support.midturn_process import midturn_environment, run_midturn
-from tests.support.request_texts import times_said
+from tests.support.request_texts import notes_in, times_said
 from tests.support.web_server import make_certificate
 
 pytestmark = pytest.mark.slow
@@ -163,6 +164,47 @@ def test_input_and_answer_that_are_too_long_together_are_made_to_fit(
     assert times_said("the last answer", last) == (tokens == 12_000)
     room = last.body["max_tokens"]
     assert isinstance(room, int) and room >= 2_000
+
+
+def test_calls_that_are_always_cut_end_the_turn_after_four_requests(tmp_path: Path) -> None:
+    """MB-1004: the model is told each time, and nothing is carried out."""
+    start = Start(arguments=("--permission-mode", "yolo"))
+    half = Calls("Write", None, '{"file_path": "x.txt"', unfinished=True)
+    with MessagesServer() as server, live_midturn(server, tmp_path, start) as live:
+        server.always(Reply(half, stop_reason="max_tokens"))
+        live.enter("write")
+        live.see_times("↑ cut: the answer reached the output limit", 4)
+        shown = live.see_idle()
+        assert "answer was empty" not in shown.text
+        assert len(server.requests) == 4
+        assert [len(notes_in(request)) for request in server.requests] == [0, 1, 2, 3]
+        server.always(Reply(Says("all right")))
+        live.enter("enough")
+        live.see("all right")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_a_wait_that_the_service_asks_for_is_shown_and_kept(tmp_path: Path, form: str) -> None:
+    """MB-1010: three seconds."""
+    date = {
+        "date": "Mon, 30 Nov 2026 10:00:00 GMT",
+        "retry-after": "Mon, 30 Nov 2026 10:00:03 GMT",
+    }
+    headers = {"retry-after": "3"} if form == "seconds" else date
+    moments: list[float] = []
+
+    def busy_once(_: RecordedRequest) -> Answer:
+        moments.append(time.monotonic())
+        busy = Failure(429, "rate_limit_error", "slow down", headers)
+        return busy if len(moments) == 1 else Reply(Says("there it is"))
+
+    with MessagesServer(busy_once, busy_once) as server, live_midturn(server, tmp_path) as live:
+        live.enter("hello")
+        live.see(r"^\S+ trying again in [123]s")  # it counts down
+        live.see("there it is")
+        live.see_anywhere(r"trying\s+again in 3 s \(1/5\)")
+    assert 2.9 < moments[1] - moments[0] < 15
 
 
 @pytest.mark.parametrize("ending", ["", "/", "/v1", "/v1/"])

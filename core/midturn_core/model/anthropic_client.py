@@ -374,14 +374,27 @@ def _tls_error(problem: ssl.SSLError, settings: ClientSettings) -> OfflineError:
 
 
 def _setup_error(error: Exception, settings: ClientSettings) -> ModelError:
+    """Nothing of it changes before Midturn starts again."""
+    told = _setup_problem(error, settings)
+    told.retryable = False
+    return told
+
+
+def _setup_problem(error: Exception, settings: ClientSettings) -> OfflineError:
     certificates = os.environ.get("SSL_CERT_FILE")
     if isinstance(error, OSError) and certificates:
         return OfflineError(
             f"The certificates in SSL_CERT_FILE ({certificates}) cannot be read.",
             way_out="Name a readable file of certificates in PEM form and start again.",
         )
+    if "socksio" in str(error):
+        return OfflineError(
+            "The environment names a SOCKS proxy, for which the package socksio is missing.",
+            way_out="Install socksio beside Midturn, or name another proxy in HTTPS_PROXY and "
+            "ALL_PROXY, then start again.",
+        )
     return OfflineError(
-        f"The connection could not be prepared: {settings.redact(str(error))}.",
+        f"The connection could not be prepared: {settings.redact(str(error)).rstrip('.')}.",
         way_out="Check HTTPS_PROXY, SSL_CERT_FILE and the installation, then start again.",
     )
 

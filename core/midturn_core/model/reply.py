@@ -46,10 +46,12 @@ from midturn_core.model.messages import (
     ToolUse,
     Usage,
 )
+from midturn_core.model.retry_policy import LONGEST_WAIT
 
 RESTART_PAUSES = (1.0, 3.0)
 """Seconds before each new start of a message whose stream failed; then the turn fails."""
 
+_CUTS = (StopReason.MAX_TOKENS, StopReason.CONTEXT_FULL)
 
 SLICE_SECONDS = 0.002
 """How long events that have arrived together are taken before others have a turn: keys wait."""
@@ -124,9 +126,14 @@ class _Draft:
             blocks.append(TextBlock("".join(self.open_text)))
         if self.finished is None:
             return Reply(tuple(blocks), StopReason.END_TURN, self.usage, cut)
-        if self.finished.stop_reason is StopReason.MAX_TOKENS and _is_broken_use(blocks):
+        if self.finished.stop_reason in _CUTS and _is_broken_use(blocks):
             blocks.pop()  # the limit fell into its input: it was never finished (D37)
         return Reply(tuple(blocks), self.finished.stop_reason, self.usage, cut)
+
+
+def _may_start_over(error: ModelError, draft: _Draft) -> bool:
+    """What failed before it began was tried again by the client already."""
+    return draft.began and error.retryable and (error.retry_after or 0.0) <= LONGEST_WAIT
 
 
 def _is_broken_use(blocks: list[AssistantBlock]) -> bool:
@@ -170,7 +177,7 @@ class ReplyReader:
                 draft.supersede()
                 if draft.began:
                     self._emit(MessageSuperseded(str(error)))
-                if not (draft.began and error.retryable) or attempt == len(self._pauses):
+                if not _may_start_over(error, draft) or attempt == len(self._pauses):
                     raise
                 cut = await self._pause(attempt, error, signal, now)
                 if cut is None:

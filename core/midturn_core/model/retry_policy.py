@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from midturn_core.errors import ModelError, ModelTimeoutError, OfflineError
 from midturn_core.model.client import RetryScheduled
 
+LONGEST_WAIT = 60.0
+"""Seconds; a longer ``retry-after`` is not waited for, the error says how long it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -26,8 +29,7 @@ class RetryPolicy:
     first_delay: float = 1.0
     """Seconds; doubled with every retry."""
     max_delay: float = 16.0
-    longest_wait: float = 60.0
-    """Seconds; a longer ``retry-after`` is not waited for, the error says how long it is."""
+    longest_wait: float = LONGEST_WAIT
 
     def next_retry(self, retries: int, error: ModelError, jitter: float) -> RetryScheduled | None:
         """The wait before the next request, after ``retries`` retries; None to give up.

@@ -414,6 +414,27 @@ async def test_an_unknown_certificate_names_the_setting(authority: ssl.SSLContex
     assert server.requests == []
 
 
+@pytest.mark.parametrize(
+    ("proxy", "words"),
+    [
+        ("socks5://user:pa55word@127.0.0.1:1", "a SOCKS proxy"),
+        ("gopher://user:pa55word@127.0.0.1:1", "could not be prepared"),
+        ("http://user:pa55word@[::1", "could not be prepared"),
+    ],
+)
+async def test_a_proxy_of_no_use_is_told_once_with_a_way_out(
+    proxy: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    async with client_of(settings_for("https://docs.example")) as client:
+        heard = await hear(client)
+    assert isinstance(heard.error, OfflineError)
+    assert heard.retries == []
+    assert words in str(heard.error)
+    assert "PROXY" in heard.error.way_out
+    assert "pa55word" not in str(heard.error) + heard.error.way_out
+
+
 async def test_a_certificate_file_that_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from midturn_core.compaction import SHRINKING
 from midturn_core.errors import (
     BadRequestError,
     ModelError,
@@ -12,7 +15,11 @@ from midturn_core.errors import (
     OverloadedError,
     RateLimitedError,
 )
-from midturn_core.model.retry_policy import RetryPolicy
+from midturn_core.model.client_settings import IDLE_TIMEOUT
+from midturn_core.model.reply import RESTART_PAUSES
+from midturn_core.model.retry_policy import LONGEST_WAIT, RetryPolicy
+from midturn_core.model.service_errors import LEAST_ANSWER
+from tests.support.midturn_process import ROOT
 
 
 def delays(error: ModelError, jitter: float = 0.0) -> list[float]:
@@ -39,6 +46,31 @@ def test_an_address_that_does_not_answer_is_tried_three_times() -> None:
 
 def test_a_silent_service_is_tried_twice() -> None:
     assert delays(ModelTimeoutError("silent")) == [1]
+
+
+def test_the_document_has_the_numbers_of_the_code() -> None:
+    """MB-1009."""
+    document = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
+    rows = {
+        name: (int(requests), pauses)
+        for name, requests, pauses in re.findall(r"^\| (.+?) \| (\d+) \| (.+?) \|$", document, re.M)
+    }
+    busy = next(name for name in rows if name.startswith("busy"))
+    assert rows[busy] == (6, "1, 2, 4, 8 and 16 s, each up to a quarter less")
+    assert len(delays(OverloadedError("busy"))) == 5
+    assert rows["the address does not answer"] == (
+        1 + len(delays(OfflineError("gone"))),
+        "1 and 2 s",
+    )
+    silent = f"the request is taken and nothing comes for {IDLE_TIMEOUT:g} s"
+    assert rows[silent] == (1 + len(delays(ModelTimeoutError("silent"))), "1 s")
+    broken = next(row for name, row in rows.items() if name.startswith("an answer breaks off"))
+    assert broken[0] == 1 + len(RESTART_PAUSES)
+    assert broken[1].startswith(f"{RESTART_PAUSES[0]:g} and {RESTART_PAUSES[1]:g} s")
+    assert f"`retry-after` of more than {LONGEST_WAIT:g} s" in rows
+    assert f"down to {LEAST_ANSWER:,} tokens" in document
+    for characters, _ in SHRINKING:
+        assert f"{characters:,}" in document
 
 
 def test_what_stays_wrong_is_not_tried_again() -> None:
