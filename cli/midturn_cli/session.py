@@ -15,6 +15,7 @@ from midturn_cli.commands.command import CommandHost
 from midturn_cli.commands.lines import CommandLines
 from midturn_cli.commands.registry import CommandRegistry
 from midturn_cli.engine import Engine, FrontEnd, ModelMaker, configured_model
+from midturn_cli.greeting_hints import greeting_hints
 from midturn_cli.launch import Launch, SessionStart
 from midturn_cli.leftovers import leftover_notice
 from midturn_cli.picture_paths import pictures_in
@@ -43,10 +44,6 @@ from midturn_tools.clipboard_picture import ClipboardPictureError, clipboard_pic
 
 _log = logging.getLogger(__name__)
 
-DEMO_HINTS = (
-    "A script, no model. Say: tour · read README.md and find TODO · count to 60",
-    "Type meanwhile: Enter steers, Tab picks NOW or LATER. /help tells the rest.",
-)
 REPLAYED_MESSAGES = 20
 """Messages of a resumed session that are shown again."""
 
@@ -128,8 +125,8 @@ class InteractiveSession:
     def open(self) -> None:
         """Greet, show what was resumed, and start with the first prompt if there is one."""
         engine, launch = self.engine, self.engine.launch
-        hints = DEMO_HINTS if launch.demo else _missing_key_hints(engine)
-        engine.emit(Greeting(VERSION, str(engine.workspace), engine.status(), tuple(hints)))
+        hints = tuple(greeting_hints(engine))
+        engine.emit(Greeting(VERSION, str(engine.workspace), engine.status(), hints))
         engine.show_status()
         for warning in filter(
             None, (*launch.loaded.warnings, *engine.rule_warnings(), engine.log_warning)
@@ -337,13 +334,3 @@ def replayed(engine: Engine, most: int) -> list[UiEvent]:
     if len(messages) > most:
         events.insert(0, Notice(NoticeLevel.INFO, f"{len(messages) - most} older messages"))
     return events
-
-
-def _missing_key_hints(engine: Engine) -> Sequence[str]:
-    model = engine.config.model
-    if model.api_key or model.auth_token:
-        return []
-    return [
-        "No API key is set: export ANTHROPIC_API_KEY=... and start again (midturn doctor helps),",
-        "or try the built-in demo model without one: midturn demo",
-    ]

@@ -260,7 +260,7 @@ def test_an_unknown_key_of_the_configuration_is_told_and_nothing_freezes(tmp_pat
         MessagesServer(Reply(Says("Fine."))) as server,
         live_midturn(server, tmp_path, start) as live,
     ):
-        live.see("the nearest is plain")
+        live.see(r"the\s+nearest is plain")
         live.type("/ex")
         live.key("ctrl-c")
         live.see_not(rf"{GLYPH} /ex")

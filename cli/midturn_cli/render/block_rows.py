@@ -32,7 +32,6 @@ from midturn_cli.render.call_rows import call_rows, panel_footer_rows, panel_tit
 from midturn_cli.render.canvas import Canvas
 from midturn_cli.render.cells import wrap_hard
 from midturn_cli.render.expanded_rows import expanded_rows
-from midturn_cli.render.status_row import status_parts
 from midturn_cli.render.theme import Theme
 from midturn_cli.render.words import turn_end
 from midturn_core.events import NoticeLevel, TurnEndReason
@@ -125,7 +124,7 @@ def _text_rows(
     theme = look.theme
     match block:
         case PromptBlock():
-            return _prompt(block, theme, width)
+            return _prompt(block, look, width)
         case EchoBlock():
             return _marked("❯ ", theme.dim, wrap_hard_lines(block.text, width - 3), theme.accent)
         case ThoughtBlock():
@@ -150,8 +149,16 @@ def wrap_hard_lines(text: str, width: int) -> list[str]:
     return [row for line in text.split("\n") for row in wrap_hard(line, width)]
 
 
-def _prompt(block: PromptBlock, theme: Theme, width: int) -> list[Text]:
-    rows = wrap_hard_lines(block.text, width - 3)
+def _wrap_lines(text: str, look: Look, width: int) -> list[str]:
+    """Broken at blanks where possible; a very long text anywhere, which is much faster."""
+    if len(text) > MAX_NOTICE_CHARS:
+        return wrap_hard_lines(text, width)
+    return [row.plain for line in text.split("\n") for row in look.canvas.wrap(Text(line), width)]
+
+
+def _prompt(block: PromptBlock, look: Look, width: int) -> list[Text]:
+    theme = look.theme
+    rows = _wrap_lines(block.text, look, width - 3)
     if len(rows) > MAX_PROMPT_ROWS:
         left_out = len(rows) - MAX_PROMPT_ROWS + 1
         rows = [*rows[: MAX_PROMPT_ROWS - 6], f"… {left_out} more rows …", *rows[-5:]]
@@ -217,9 +224,10 @@ def _table(block: TableBlock, theme: Theme) -> list[RenderableType]:
 
 def _greeting(block: GreetingBlock, look: Look, width: int) -> list[Text]:
     theme = look.theme
+    demo = ("  DEMO", theme.demo) if block.status.demo else ""
     title = Text.assemble(
-        ("Midturn", "bold"), f" {block.version}", (f"  {block.folder}", theme.dim)
+        ("Midturn", "bold"), f" {block.version}", demo, (f"  {block.folder}", theme.dim)
     )
-    status = Text(" · ", theme.dim).join(part.text for part in status_parts(block.status, theme))
+    # Model and mode stand in the status row, right below.
     hints = [Text(hint, theme.dim) for hint in block.hints]
-    return [row for text in (title, status, *hints) for row in look.canvas.wrap(text, width - 1)]
+    return [row for text in (title, *hints) for row in look.canvas.wrap(text, width - 1)]

@@ -25,7 +25,7 @@ from midturn_cli.render.words import (
     panel_remarks,
     panel_title,
     sign,
-    told_by_error,
+    told_already,
     took,
 )
 from midturn_core.events import CallPhase
@@ -107,9 +107,7 @@ def _head(block: CallBlock, theme: Theme, width: int) -> Text:
         (took(result.duration_ms), theme.dim),
     )
     remarks = [result.summary] if in_panel and not result.error else []
-    told = told_by_error(result.outcome, result.error) or (
-        result.outcome is Outcome.DENIED and result.receipt.startswith(Outcome.DENIED.value)
-    )
+    told = told_already(result.outcome, result.error, result.receipt)
     if result.outcome not in (Outcome.SUCCEEDED, Outcome.FAILED) and not told:
         remarks.append(result.outcome.value)
     remarks += ["retried"] if result.retried else []

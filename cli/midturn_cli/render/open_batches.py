@@ -32,6 +32,7 @@ from midturn_core.events import (
 )
 from midturn_core.model.messages import (
     DiffDetail,
+    Outcome,
     OutputDetail,
     TodoDetail,
     TodoItem,
@@ -185,9 +186,12 @@ def _group_place(verdict: GateVerdict, index: int) -> GroupPlace:
 
 
 def call_result(result: ToolUseResult, receipt: str = "") -> CallResult:
-    """A result with its texts cleaned; the error is its first line."""
+    """A result with its texts cleaned; the error is its first line.
+
+    The person who denied a call is not told what that tells the model.
+    """
     error = ""
-    if result.is_error:
+    if result.is_error and not receipt.startswith(Outcome.DENIED.value):
         first, _, rest = clean(result.content).strip().partition("\n")
         # What a command wrote is shown below its row: nothing is left out then.
         more = rest.strip() and not isinstance(result.detail, OutputDetail)

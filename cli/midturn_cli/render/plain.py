@@ -38,7 +38,7 @@ from midturn_cli.render.words import (
     panel_title,
     queue_notes,
     sign,
-    told_by_error,
+    told_already,
     took,
     turn_end,
     waits_until,
@@ -189,7 +189,9 @@ def _call_lines(block: CallBlock) -> list[str]:
     call, result = block.call, block.result
     name = f"{call.name}: {call.title}" if call.title else call.name
     place = f"[{call.index + 1}/{call.count}] {name}" if block.in_panel else f"[{name}]"
-    told = result.outcome is Outcome.SUCCEEDED or told_by_error(result.outcome, result.error)
+    told = result.outcome is Outcome.SUCCEEDED or told_already(
+        result.outcome, result.error, result.receipt
+    )
     outcome = "" if told else f" {result.outcome.value}"
     remarks = "".join(
         f" · {remark}"

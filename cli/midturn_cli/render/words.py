@@ -48,9 +48,11 @@ def took(milliseconds: float) -> str:
     return f" ({duration(milliseconds)})" if milliseconds else ""
 
 
-def told_by_error(outcome: Outcome, error: str) -> bool:
-    """``skipped: …`` and ``stopped after …`` need no word for the outcome beside them."""
-    return error.startswith(outcome.value)
+def told_already(outcome: Outcome, error: str, receipt: str) -> bool:
+    """``skipped: …``, ``stopped after …`` and ``denied: …`` need no word for the outcome beside
+    them.
+    """
+    return error.startswith(outcome.value) or receipt.startswith(outcome.value)
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -585,7 +585,49 @@ def test_a_shell_line_shows_output_and_exit_code() -> None:
 def test_the_greeting_names_the_demo() -> None:
     demo = StatusInfo("script", True, "default", True, 4, 2)
     text = screen(Greeting("1.2.3", "/home/me", demo, ("/help",)))
-    assert text == "Midturn 1.2.3  /home/me\nDEMO · script · default · ∥ on 4/2\n/help\n"
+    assert text == "Midturn 1.2.3  DEMO  /home/me\n/help\n"
+
+
+def test_a_prompt_is_broken_between_words_and_keeps_its_blanks() -> None:
+    text = "please look at this:\n    def indented(argument):\n" + "가나다라 " * 6
+    assert screen(PromptReplayed(text), width=26) == (
+        "❯ please look at this:\n"
+        "      def\n"
+        "  indented(argument):\n"
+        "  가나다라 가나다라\n"
+        "  가나다라 가나다라\n"
+        "  가나다라 가나다라\n"
+    )
+
+
+def test_who_denied_a_call_is_not_told_what_the_model_is_told() -> None:
+    events: list[UiEvent] = [
+        batch_started(2, SEQUENTIAL),
+        *(call_started(i, 2) for i in range(2)),
+        AskAnswered(ask(index=0), AskReply(AskAnswer.NO_WITH_REASON, "use a loop")),
+        call_ready(0, Outcome.DENIED, content="Error: declined and said: use a loop", ran=False),
+        AskAnswered(ask(index=1), AskReply(AskAnswer.NO)),
+        call_ready(1, Outcome.DENIED, content="Error: declined, do not repeat", ran=False),
+    ]
+    assert screen(*events) == (
+        "│ Tool Execution (2 calls, one after another)\n"
+        "│ [1/2] Read: src/0.py  ✗ · denied: use a loop\n"
+        "│ [2/2] Read: src/1.py  ✗ · denied\n"
+    )
+    plain = PlainPresenter()
+    assert "".join(map(plain.apply, events)).split("\n")[1:3] == [
+        "[1/2] Read: src/0.py ✗ · denied: use a loop",
+        "[2/2] Read: src/1.py ✗ · denied",
+    ]
+
+
+def test_a_call_that_a_rule_denied_says_why() -> None:
+    text = screen(
+        batch_started(1, SEQUENTIAL),
+        call_started(0, 1),
+        call_ready(0, Outcome.DENIED, content="Error: the rule Read(x) denies it", ran=False),
+    )
+    assert text == "[Read: src/0.py] ✗ · denied\n  → Error: the rule Read(x) denies it\n"
 
 
 def test_running_calls_spin_and_show_time_and_progress() -> None:
