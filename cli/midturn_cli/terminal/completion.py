@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from midturn_cli.terminal.file_index import FileEntry, FileIndex
+from midturn_cli.terminal.file_index import FileIndex
 
 if TYPE_CHECKING:
     from midturn_cli.ports import CommandInfo
@@ -58,13 +58,13 @@ def match_rank(folded: str, query: str) -> int | None:
     return 3 if all(any(part in segment for segment in segments) for part in wanted) else None
 
 
-def best_matches(entries: Sequence[FileEntry], token: str) -> list[str]:
+def best_matches(paths: Sequence[str], token: str) -> list[str]:
     """At most ``MAX_MATCHES`` paths for ``token``, the best first."""
     query = token.casefold()
     ranked = (
-        (rank, len(entry.path), entry.path)
-        for entry in entries
-        if (rank := match_rank(entry.folded, query)) is not None
+        (rank, len(path), path)
+        for path in paths
+        if (rank := match_rank(path.casefold(), query)) is not None
     )
     return [path for _, _, path in heapq.nsmallest(MAX_MATCHES, ranked)]
 
@@ -99,7 +99,7 @@ class InputCompleter(Completer):
         path = file_token(before)
         if path is not None:
             self._files.refresh()
-            return _file_completions(best_matches(self._files.entries, path), path)
+            return _file_completions(best_matches(self._files.paths, path), path)
         return []
 
     async def get_completions_async(
@@ -111,10 +111,10 @@ class InputCompleter(Completer):
                 yield completion
             return
         gathering = self._files.refresh()
-        if gathering is not None and not self._files.entries:
+        if gathering is not None and not self._files.paths:
             await asyncio.wrap_future(gathering)
             self._on_gathered()
-        matches = await asyncio.to_thread(best_matches, self._files.entries, path)
+        matches = await asyncio.to_thread(best_matches, self._files.paths, path)
         for completion in _file_completions(matches, path):
             yield completion
 

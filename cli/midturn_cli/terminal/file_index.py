@@ -7,45 +7,43 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-MAX_ENTRIES = 100_000
+MAX_PATHS = 100_000
+"""Paths that are kept for completion; those in the fewest folders, where there are more."""
+MAX_GATHERED = 5 * MAX_PATHS
 MAX_SECONDS = 10.0
 FRESH_SECONDS = 15.0
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
-    """A path relative to the workspace with ``/`` between its parts; a folder ends with one."""
-
-    path: str
-    folded: str
-
-
 class FileIndex:
-    """Gathers in a thread of its own; ``entries`` returns at once what is known so far."""
+    """Gathers in a thread of its own; ``paths`` returns at once what is known so far."""
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
-        self._entries: tuple[FileEntry, ...] = ()
+        self._paths: tuple[str, ...] = ()
         self._gathered_at = float("-inf")
         self._gathering: Future[None] | None = None
 
     @property
-    def entries(self) -> tuple[FileEntry, ...]:
-        return self._entries
+    def paths(self) -> tuple[str, ...]:
+        """Relative to the workspace, ``/`` between the parts; a folder ends with one.
+
+        Plain strings: a hundred thousand objects of our own would call the garbage collector, and
+        for as long as that looks at everything no key is taken.
+        """
+        return self._paths
 
     @property
     def begun(self) -> bool:
         """The files are being gathered for the first time: nothing is known yet."""
-        return self._gathering is not None and not self._gathering.done() and not self._entries
+        return self._gathering is not None and not self._gathering.done() and not self._paths
 
     def refresh(self) -> Future[None] | None:
         """Gather anew unless what is known is fresh or on its way; the newest work, if any."""
@@ -61,11 +59,10 @@ class FileIndex:
     def _gather(self, done: Future[None]) -> None:
         try:
             files = gather_files(self._workspace)
-            paths = sorted({*files, *_folders_of(files)})[:MAX_ENTRIES]
-            self._entries = tuple(FileEntry(path, path.casefold()) for path in paths)
+            self._paths = tuple(shallowest([*_folders_of(files), *files], MAX_PATHS))
         except OSError:
             # Completion is a courtesy: without the files it offers nothing.
-            self._entries = ()
+            self._paths = ()
         finally:
             self._gathered_at = time.monotonic()
             if done.set_running_or_notify_cancel():
@@ -73,16 +70,30 @@ class FileIndex:
 
 
 def gather_files(workspace: Path) -> list[str]:
-    """The files that git would not ignore, at most ``MAX_ENTRIES``, within ``MAX_SECONDS``."""
+    """The files that git would not ignore, at most ``MAX_GATHERED``, within ``MAX_SECONDS``."""
     program = _ripgrep(workspace)
     walk = _walk_with_ripgrep(program, workspace) if program else _walk(workspace)
     deadline = time.monotonic() + MAX_SECONDS
     files: list[str] = []
     for path in walk:
         files.append(path)
-        if len(files) >= MAX_ENTRIES or time.monotonic() > deadline:
+        if len(files) >= MAX_GATHERED or time.monotonic() > deadline:
             break
     return files
+
+
+def shallowest(paths: Iterable[str], most: int) -> list[str]:
+    """At most so many paths: those in the fewest folders.
+
+    In small steps: while so many are sorted at once no key would be taken.
+    """
+    by_depth: dict[int, list[str]] = {}
+    for path in paths:
+        by_depth.setdefault(path.rstrip("/").count("/"), []).append(path)
+    kept: list[str] = []
+    for depth in sorted(by_depth):
+        kept += by_depth[depth][: most - len(kept)]
+    return kept
 
 
 def _ripgrep(workspace: Path) -> str | None:

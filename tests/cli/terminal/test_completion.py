@@ -20,9 +20,10 @@ from midturn_cli.terminal.completion import (
     quoted,
 )
 from midturn_cli.terminal.completion_menu import menu_fragments
-from midturn_cli.terminal.file_index import FileEntry, gather_files
+from midturn_cli.terminal.file_index import FileIndex, gather_files, shallowest
 from tests.support.fake_session import FakeSession
 from tests.support.live_terminal import TerminalSetup, live_terminal, until
+from tests.support.messages_script import DEADLINE
 from tests.support.services import require
 
 FILES = ("src/main.py", "src/router/main_loop.py", "docs/guide.md", "a name.txt")
@@ -106,6 +107,25 @@ def test_ignored_files_are_not_gathered(
     assert sorted(gather_files(workspace)) == sorted([*FILES, "src/keep.log"])
 
 
+def test_of_too_many_files_those_in_the_fewest_folders_are_kept(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A README that is found last among very many is offered all the same."""
+    monkeypatch.setattr(file_index, "MAX_PATHS", 3)
+    index = FileIndex(workspace)
+    gathering = index.refresh()
+    assert gathering is not None
+    gathering.result(DEADLINE)
+    assert sorted(index.paths) == ["a name.txt", "docs/", "src/"]
+
+
+def test_paths_are_kept_by_depth_and_none_twice() -> None:
+    paths = ["z/y/x.py", "z/y/", "z/a.py", "z/", "b.py"]
+    assert shallowest(paths, 10) == ["z/", "b.py", "z/y/", "z/a.py", "z/y/x.py"]
+    assert shallowest(paths, 2) == ["z/", "b.py"]
+    assert shallowest(paths, 0) == []
+
+
 def test_a_program_of_the_workspace_is_never_run(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,8 +153,7 @@ def test_a_folder_that_is_gone_offers_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_paths_match_by_parts_and_the_best_comes_first(token: str, expected: list[str]) -> None:
-    entries = [FileEntry(name, name.casefold()) for name in FILES]
-    assert best_matches(entries, token) == expected
+    assert best_matches(FILES, token) == expected
 
 
 @pytest.mark.parametrize(
