@@ -51,6 +51,7 @@ def test_a_usage_error_is_one_line_on_stderr_and_code_2(arguments: list[str]) ->
 def test_a_broken_configuration_stops_every_start_with_its_line(
     home: Path, arguments: list[str]
 ) -> None:
+    """MB-1101."""
     file = write_config(home, "[ui]\nplain = 3\n")
     done = run_midturn(*arguments)
     assert done.returncode == 2

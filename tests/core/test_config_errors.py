@@ -49,6 +49,7 @@ def file(tmp_path: Path) -> Path:
 def test_a_broken_file_is_refused_with_its_line(
     file: Path, data: bytes, position: str, words: str
 ) -> None:
+    """MB-1101."""
     file.write_bytes(data)
     with pytest.raises(ConfigError) as caught:
         load(file)
@@ -175,6 +176,7 @@ def test_values_of_two_layers_that_do_not_fit_name_the_key_and_the_range(tmp_pat
 
 
 def test_an_empty_file_is_fine(file: Path) -> None:
+    """MB-1101."""
     file.touch()
     assert load(file).config == Config()
 
@@ -191,6 +193,7 @@ def test_a_pipe_in_place_of_the_file_does_not_hang(file: Path) -> None:
 
 
 def test_a_file_without_read_permission_is_refused() -> None:
+    """MB-1101."""
     with ordinary_user_folder() as folder:
         file = folder / "config.toml"
         file.write_text("[ui]\n")
@@ -200,6 +203,7 @@ def test_a_file_without_read_permission_is_refused() -> None:
 
 
 def test_an_unknown_key_is_one_warning_with_the_nearest_name(file: Path) -> None:
+    """MB-1102."""
     file.write_text("future_key = 1\n[parallel]\nenabeld = true\nenabled = true\n[paralel]\n")
     loaded = load(file)
     assert loaded.config.parallel.enabled

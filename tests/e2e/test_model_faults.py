@@ -175,6 +175,7 @@ def test_what_stays_wrong_is_tried_once_and_the_way_out_is_said(tmp_path: Path) 
 
 
 def test_a_wrong_key_is_told_by_the_service_itself(tmp_path: Path) -> None:
+    """MB-1008."""
     options = ServerOptions(key="the-right-key")
     start = Start(environ={"ANTHROPIC_API_KEY": "the-wrong-key"})
     with MessagesServer(options=options) as server, live_midturn(server, tmp_path, start) as live:
@@ -276,6 +277,7 @@ def test_an_answer_that_always_breaks_off_ends_the_turn(tmp_path: Path) -> None:
     "answer", [pytest.param(NoAnswer(), id="silent"), pytest.param(HangUp(), id="hangs up")]
 )
 def test_a_service_that_says_nothing_is_given_up(tmp_path: Path, answer: ScriptItem) -> None:
+    """MB-1009."""
     with MessagesServer() as server, live_midturn(server, tmp_path, QUICK) as live:
         server.always(answer)
         live.enter("hello")

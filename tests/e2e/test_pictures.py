@@ -78,7 +78,7 @@ def test_a_queued_picture_follows_the_tool_results(folder: Path) -> None:
 
 
 def test_a_refused_file_is_said_and_the_next_text_works(folder: Path) -> None:
-    """One that is too large, one of a foreign kind, one that is no picture."""
+    """MB-0907, MB-0908: one that is too large, one of a foreign kind, one that is no picture."""
     (folder / "photo.png").write_bytes(png(padding=4_500_000))
     (folder / "old.bmp").write_bytes(bmp())
     (folder / "text.png").write_text("text")
@@ -99,6 +99,7 @@ def test_a_refused_file_is_said_and_the_next_text_works(folder: Path) -> None:
 
 
 def test_a_picture_that_the_service_refuses_blocks_no_later_turn(folder: Path) -> None:
+    """MB-0907."""
     script = (
         Failure(400, "invalid_request_error", "Could not process image"),
         Reply(Says("I got no picture.")),

@@ -285,19 +285,24 @@ def test_a_signal_ends_it_with_its_own_code(
 @pytest.mark.parametrize(
     ("content", "place"),
     [
-        (b'[model]\nname = "x\n', ":2"),
-        (b'[model]\nname = "a"\nname = "b"\n', ":3"),
-        (b"[ui]\nplain = \x00\n", ":2"),
-        (b"[ui]\ntheme = '\xb0\xa1'\n", ":2"),
+        (b'[model]\nname = "x\n', ":2:10: "),
+        (b'[permissions]\nallow = ["Read" "Grep"]\n', ":2:17: "),
+        (b'model = "a"\nmodel = "b"\n', ":2: model is set a second time"),
+        (b'[model]\nname = "a"\nname = "b"\n', ":3: name is set a second time"),
+        (b"[ui]\nplain = \x00\n", ":2:9: "),
+        (b"[ui]\ntheme = '\xb0\xa1'\n", ":2:10: "),
+        (b"\xef\xbb\xbf[ui]\n", ":1:1: "),
+        ("[ui]\n".encode("utf-16"), ":1:1: "),
+        (None, ": is a folder"),
     ],
-    ids=["unclosed", "twice", "nul", "cp949"],
+    ids=["unclosed", "comma", "table", "twice", "nul", "cp949", "mark", "utf-16", "folder"],
 )
 def test_a_broken_configuration_is_one_sentence_with_its_place(
-    tmp_path: Path, content: bytes, place: str
+    tmp_path: Path, content: bytes | None, place: str
 ) -> None:
     """MB-1101, MB-1103."""
     config = tmp_path / "config.toml"
-    config.write_bytes(content)
+    config.mkdir() if content is None else config.write_bytes(content)
     done = run_midturn("-p", "hi", "--config", str(config), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode().startswith(f"midturn: {config}{place}")

@@ -209,7 +209,7 @@ def test_of_two_edits_of_one_file_in_a_response_none_is_lost(tmp_path: Path, swi
 
 
 def test_a_page_that_never_comes_holds_back_no_other_result(tmp_path: Path) -> None:
-    """MB-0208."""
+    """MB-0605, MB-0208."""
     (tmp_path / "a.txt").write_text("plum\n", encoding="utf-8")
     with (
         gated_site(1) as silent,

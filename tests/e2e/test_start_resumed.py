@@ -159,6 +159,7 @@ def test_an_answer_cut_by_a_kill_is_no_obstacle(tmp_path: Path) -> None:
 def test_a_damaged_end_is_said_and_the_rest_goes_on(
     tmp_path: Path, lost: int, added: bytes
 ) -> None:
+    """MB-0903."""
     session = saved_session(tmp_path, "the word is plum", "I keep it.")
     file = session_file(session)
     data = file.read_bytes()

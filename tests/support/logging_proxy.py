@@ -30,11 +30,7 @@ class LoggingProxy:
         writer.close()
 
     async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        first, *lines = head.decode("latin-1").split("\r\n")
-        method, target, _ = first.split(" ")
-        self.asked.append(f"{method} {target}")
-        self.credentials += [line for line in lines if line.lower().startswith("proxy-auth")]
+        method, target, lines = await self._head(reader)
         if self.refuses:
             writer.write(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
             await writer.drain()
@@ -44,10 +40,31 @@ class LoggingProxy:
         there = await asyncio.open_connection("127.0.0.1", self.ports.get(port, port))
         if method == "CONNECT":
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        else:
-            path = target.removeprefix(f"http://{host}") or "/"
-            there[1].write("\r\n".join([f"{method} {path} HTTP/1.1", *lines]).encode("latin-1"))
-        await asyncio.gather(_copy(reader, there[1]), _copy(there[0], writer))
+            await asyncio.gather(_copy(reader, there[1]), _copy(there[0], writer))
+            return
+        answers = asyncio.ensure_future(_copy(there[0], writer))
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                path = target.removeprefix(f"http://{host}") or "/"
+                there[1].write("\r\n".join([f"{method} {path} HTTP/1.1", *lines]).encode("latin-1"))
+                there[1].write(await reader.readexactly(_length(lines)))
+                method, target, lines = await self._head(reader)
+        there[1].close()
+        await answers
+
+    async def _head(self, reader: asyncio.StreamReader) -> tuple[str, str, list[str]]:
+        """Method, target and header lines of the next request."""
+        head = await reader.readuntil(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        method, target, _ = first.split(" ")
+        self.asked.append(f"{method} {target}")
+        self.credentials += [line for line in lines if line.lower().startswith("proxy-auth")]
+        return method, target, lines
+
+
+def _length(lines: list[str]) -> int:
+    headers = (line.lower().partition(":") for line in lines)
+    return next((int(value) for name, _, value in headers if name == "content-length"), 0)
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

@@ -93,6 +93,7 @@ async def test_a_failure_reaches_every_waiter_and_is_not_kept() -> None:
 
 
 async def test_a_page_is_kept_for_its_time_and_then_fetched_anew() -> None:
+    """MB-0613."""
     now = [100.0]
     cache, source = WebCache(keep_seconds=60, clock=lambda: now[0]), ready(page())
     assert (await cache.get(URL, source)).age == 0

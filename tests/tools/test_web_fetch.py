@@ -90,6 +90,7 @@ def error_of(result: ToolResult) -> str:
 
 
 async def test_html_comes_as_markdown_with_its_title(context: ToolContext) -> None:
+    """MB-0613."""
     html = (
         "<title>T</title><nav>no</nav><h1>Head</h1><p>Some <b>bold</b> text</p><script>x</script>"
     )
@@ -99,20 +100,23 @@ async def test_html_comes_as_markdown_with_its_title(context: ToolContext) -> No
 
 
 async def test_raw_gives_the_source_of_html(context: ToolContext) -> None:
+    """MB-0613."""
     async with serving({"/": answer(b"<p>x</p>", "text/html")}) as site:
         result = await fetch(tool_for(site), site.url(), context, raw=True)
     assert output_of(result) == "<p>x</p>"
 
 
 async def test_other_text_comes_as_it_is(context: ToolContext) -> None:
+    """MB-0613."""
     async with serving({"/": answer(b'{"a": "<b>"}', "application/json")}) as site:
         assert output_of(await fetch(tool_for(site), site.url(), context)) == '{"a": "<b>"}'
 
 
 @pytest.mark.parametrize(
-    "content_type", ["application/pdf", "image/png", "application/octet-stream"]
+    "content_type", ["application/pdf", "image/png", "application/octet-stream", "text/html"]
 )
 async def test_binary_content_is_a_short_note(content_type: str, context: ToolContext) -> None:
+    """MB-0609, MB-0613: whatever the content type says."""
     body = b"\x89PNG\r\n\x1a\n\x00\x00" * 100
     async with serving({"/": answer(body, content_type)}) as site:
         output = output_of(await fetch(tool_for(site), site.url(), context))
@@ -120,6 +124,7 @@ async def test_binary_content_is_a_short_note(content_type: str, context: ToolCo
     assert "1.0 kB" in output
     assert "is no text" in output
     assert len(output) < 300
+    assert "\x89" not in output and "\ufffd" not in output
 
 
 async def test_a_large_binary_body_is_not_waited_for(context: ToolContext) -> None:
@@ -140,6 +145,7 @@ async def test_an_empty_page_says_so(context: ToolContext) -> None:
 
 
 async def test_a_long_text_is_read_part_by_part_without_loss(context: ToolContext) -> None:
+    """MB-0613."""
     whole = "\n".join(f"line {n} 한글" for n in range(12_000))
     async with serving({"/": answer(whole.encode())}) as site:
         tool, offset, parts = tool_for(site), 0, list[str]()
@@ -172,20 +178,61 @@ async def test_an_error_status_is_an_error_with_the_words_of_the_page(
     assert "No **such** thing" in error
 
 
-async def test_charsets_of_header_and_page_are_understood(context: ToolContext) -> None:
-    pages = {
-        "/header": answer("안녕".encode("euc-kr"), "text/plain; charset=euc-kr"),
-        "/meta": answer('<meta charset="euc-kr"><p>안녕'.encode("euc-kr"), "text/html"),
-    }
-    async with serving(pages) as site:
-        for path in pages:
-            assert output_of(await fetch(tool_for(site), site.url(path), context)) == "안녕"
+@pytest.mark.parametrize(
+    ("charset", "words"),
+    [("euc-kr", "안녕"), ("iso-8859-1", "déjà vu"), ("Shift_JIS", "日本語"), ("utf-8", "안녕")],
+)
+async def test_the_charset_of_the_header_is_understood(
+    charset: str, words: str, context: ToolContext
+) -> None:
+    """MB-0606."""
+    page = answer(words.encode(charset), f"text/plain; charset={charset}")
+    async with serving({"/": page}) as site:
+        assert output_of(await fetch(tool_for(site), site.url(), context)) == words
+
+
+@pytest.mark.parametrize(
+    ("before", "encoding"),
+    [
+        ('<meta charset="euc-kr">', "euc-kr"),
+        ('<meta http-equiv="Content-Type" content="text/html; charset=euc-kr">', "euc-kr"),
+        ("\ufeff", "utf-8"),
+        ('\ufeff<meta charset="euc-kr">', "utf-8"),
+        ("\ufeff", "utf-16-le"),
+    ],
+    ids=["meta", "http-equiv", "mark", "mark against meta", "mark of UTF-16"],
+)
+async def test_the_charset_in_the_page_is_understood(
+    before: str, encoding: str, context: ToolContext
+) -> None:
+    """MB-0607."""
+    source = f"{before}<title>안녕하세요</title><p>반갑습니다"
+    async with serving({"/": answer(source.encode(encoding), "text/html")}) as site:
+        output = output_of(await fetch(tool_for(site), site.url(), context))
+    assert output == "Title: 안녕하세요\n\n반갑습니다"
+
+
+async def test_a_page_of_inlined_style_and_deep_nesting_comes_back_with_its_words(
+    context: ToolContext,
+) -> None:
+    """MB-0611: 1 MB of style in 40,000 rules, 20,000 nested elements, 2 kB of text."""
+    words = "the words of the page " * 90
+    rules = "".join(f".class-{n:05}{{color:red;}}" for n in range(40_000))
+    style = f"<style>{rules}</style>"
+    source = f"<title>Big</title>{style}{'<div>' * 20_000}<p>{words}</p>{'</div>' * 20_000}"
+    assert len(style) > 900_000
+    async with serving({"/": answer(source.encode(), "text/html")}) as site:
+        running = fetch(tool_for(site), site.url(), context)
+        output = output_of(await asyncio.wait_for(running, 30))
+    assert words.strip() in output
+    assert "color" not in output
 
 
 # The request
 
 
 async def test_the_request_is_an_honest_get_without_credentials(context: ToolContext) -> None:
+    """MB-0613."""
     async with serving({"/a?b=%20": answer(b"x")}) as site:
         await fetch(tool_for(site), site.url("/a?b=%20#part"), context)
         (seen,) = site.requests
@@ -197,6 +244,7 @@ async def test_the_request_is_an_honest_get_without_credentials(context: ToolCon
 
 
 async def test_http_stays_http(context: ToolContext) -> None:
+    """MB-0608, MB-0613."""
     async with serving({"/about": answer(b"plain http")}) as site:
         assert output_of(await fetch(tool_for(site), site.url("/about"), context)) == "plain http"
 
@@ -215,6 +263,7 @@ async def test_redirects_on_the_same_host_are_followed_and_said(context: ToolCon
 async def test_at_most_five_redirects_are_followed(
     count: int, arrives: bool, context: ToolContext
 ) -> None:
+    """MB-0613."""
     pages = {f"/{n}": redirect(f"/{n + 1}") for n in range(count)} | {f"/{count}": answer(b"end")}
     async with serving(pages) as site:
         result = await fetch(tool_for(site), site.url("/0"), context)
@@ -224,6 +273,7 @@ async def test_at_most_five_redirects_are_followed(
 
 
 async def test_a_redirect_to_another_host_is_not_followed_but_named(context: ToolContext) -> None:
+    """MB-0613."""
     async with serving() as site:
         network = Detour({80: site.port})
         names = Names({"a.example": [[PUBLIC]], "b.example": [[PUBLIC]]})
@@ -238,6 +288,7 @@ async def test_a_redirect_to_another_host_is_not_followed_but_named(context: Too
 async def test_a_redirect_inwards_is_refused_and_the_inner_server_sees_nothing(
     context: ToolContext,
 ) -> None:
+    """MB-0602, MB-0612."""
     async with serving({"/secret": answer(b"secret")}) as inner, serving() as site:
         site.pages["/"] = redirect(inner.url("/secret"))
         error = error_of(await fetch(tool_for(site), site.url(), context))
@@ -248,6 +299,7 @@ async def test_a_redirect_inwards_is_refused_and_the_inner_server_sees_nothing(
 async def test_a_redirect_from_https_down_to_http_is_refused(
     context: ToolContext, certificate: Certificate
 ) -> None:
+    """MB-0613."""
     pages = {"/": redirect("http://docs.example/")}
     async with serving(pages, tls=certificate.server()) as site:
         network = Network(
@@ -267,13 +319,17 @@ async def test_a_redirect_from_https_down_to_http_is_refused(
         "127.0.0.1",
         "localhost",
         "0.0.0.0",
+        "169.254.169.254",
+        "10.0.0.1",
         "[::1]",
+        "[0:0:0:0:0:0:0:1]",
         "[::ffff:127.0.0.1]",
         "[::ffff:7f00:1]",
         "0x7f.1",
     ],
 )
 async def test_an_address_of_this_machine_is_refused_before_any_question(host: str) -> None:
+    """MB-0601, MB-0603, MB-0613."""
     async with serving() as site:
         with pytest.raises(InvalidInputError, match="url"):
             WebFetchTool(WebConfig()).validate({"url": f"http://{host}:{site.port}/"})
@@ -281,6 +337,7 @@ async def test_an_address_of_this_machine_is_refused_before_any_question(host: s
 
 
 async def test_an_allowed_port_of_this_machine_opens_no_other_one(context: ToolContext) -> None:
+    """MB-0612."""
     async with serving({"/": answer(b"mine")}) as site, serving() as other:
         tool = tool_for(site)
         assert output_of(await fetch(tool, site.url(), context)) == "mine"
@@ -292,6 +349,7 @@ async def test_an_allowed_port_of_this_machine_opens_no_other_one(context: ToolC
 async def test_a_name_that_leads_inside_is_refused_without_a_connection(
     context: ToolContext,
 ) -> None:
+    """MB-0601."""
     async with serving() as site:
         network = Detour({80: site.port})
         tool = tool_on(Network(Names({"a.example": [[PUBLIC, "127.0.0.1"]]}), network))
@@ -459,6 +517,8 @@ SILENT = {
 
 @pytest.mark.parametrize("head", SILENT.values(), ids=SILENT)
 async def test_a_silent_server_ends_at_the_time_limit(head: bytes, context: ToolContext) -> None:
+    """MB-0605."""
+
     async def stay_silent(_: Seen, writer: asyncio.StreamWriter) -> None:
         writer.write(head)
 
@@ -469,6 +529,8 @@ async def test_a_silent_server_ends_at_the_time_limit(head: bytes, context: Tool
 
 
 async def test_the_time_limit_holds_against_a_server_that_drips_bytes(context: ToolContext) -> None:
+    """MB-0605."""
+
     async def drip(_: Seen, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n")
         while True:
@@ -483,6 +545,7 @@ async def test_the_time_limit_holds_against_a_server_that_drips_bytes(context: T
 
 
 async def test_an_endless_body_is_cut_at_the_limit_and_said(context: ToolContext) -> None:
+    """MB-0604, MB-0613."""
     sent = 0
 
     async def endless(_: Seen, writer: asyncio.StreamWriter) -> None:
@@ -526,6 +589,7 @@ async def test_compressed_bodies_are_read(encoding: str, body: bytes, context: T
 
 
 async def test_a_compression_bomb_stops_at_the_limit(context: ToolContext) -> None:
+    """MB-0604."""
     bomb = gzip.compress(b"a" * 50_000_000, 1)
     async with serving({"/": answer(bomb, content_encoding="gzip")}) as site:
         output = output_of(await fetch(tool_for(site), site.url(), context))
@@ -554,6 +618,7 @@ async def test_a_compressed_body_that_ends_early_says_so(context: ToolContext) -
 
 
 async def test_a_tripped_signal_stops_the_fetch_at_once(tmp_path: Path) -> None:
+    """MB-0605."""
     signal = SignalSource()
 
     async def stay_silent(_: Seen, writer: asyncio.StreamWriter) -> None:
@@ -609,6 +674,7 @@ async def test_equal_calls_at_once_share_one_request_and_one_may_stop(tmp_path: 
 
 
 async def test_a_page_is_kept_until_fresh_is_asked_for(context: ToolContext) -> None:
+    """MB-0613."""
     async with serving({"/": answer(b"old")}) as site:
         tool = tool_for(site)
         await fetch(tool, site.url(), context)
@@ -677,6 +743,7 @@ def test_bad_input_is_refused_with_a_reason(tool_input: dict[str, JsonValue]) ->
 
 
 def test_the_description_states_the_limits_that_the_code_has() -> None:
+    """MB-0613."""
     description = WebFetchTool(WebConfig()).description
     promised: Sequence[str] = (
         f"{MAX_CHARACTERS:,} characters",

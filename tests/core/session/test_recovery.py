@@ -358,6 +358,7 @@ def test_the_real_one_of_three_results_is_kept(tmp_path: Path) -> None:
 
 
 def test_damage_of_lines_is_said_once_and_new_damage_again(tmp_path: Path) -> None:
+    """MB-0902."""
     log = GoodLog(tmp_path)
     replace_line(log, {"line": "middle", "with_b64": "AAEC"})
     first = log.open()
@@ -374,6 +375,7 @@ def test_damage_of_lines_is_said_once_and_new_damage_again(tmp_path: Path) -> No
 
 
 def test_every_damaged_original_is_kept(tmp_path: Path) -> None:
+    """MB-0901."""
     log = GoodLog(tmp_path)
     originals: list[bytes] = []
     for number in (1, 2):
@@ -407,7 +409,7 @@ def test_without_a_copy_of_it_a_torn_end_stays_and_the_next_record_is_whole(
 def test_what_is_written_until_the_lock_is_free_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process ends in the moment in which this one opens its session."""
+    """MB-0910: another process ends in the moment in which this one opens its session."""
     log = GoodLog(tmp_path, turns=1)
     other = log.open().session
     conversation = Conversation(other.record_change)
@@ -425,6 +427,7 @@ def test_what_is_written_until_the_lock_is_free_is_read(
 
 
 def test_a_lost_head_is_written_anew(tmp_path: Path) -> None:
+    """MB-0909."""
     log = GoodLog(tmp_path)
     replace_line(log, {"line": "first", "with_b64": "AAEC"})
     [summary] = log.store.list(log.workspace)
