@@ -154,7 +154,7 @@ class Engine:
 
     @cached_property
     def tools(self) -> StandardTools:
-        return standard_tools(self._web_config())
+        return standard_tools(self._web_config(), self.config.files)
 
     @cached_property
     def registry(self) -> ToolRegistry:

@@ -98,6 +98,12 @@ class PermissionsConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesConfig:
+    encodings: tuple[str, ...] = ()
+    """Tried in this order for a text file that is not UTF-8; one that fits the whole file counts."""
+
+
+@dataclass(frozen=True, slots=True)
 class WebConfig:
     allow_hosts: tuple[str, ...] = ()
     """Hosts (``name`` or ``name:port``) that may have private addresses (D45)."""
@@ -181,6 +187,7 @@ class Config:
     subagents: SubagentsConfig = field(default_factory=SubagentsConfig)
     queue: QueueConfig = field(default_factory=QueueConfig)
     permissions: PermissionsConfig = field(default_factory=PermissionsConfig)
+    files: FilesConfig = field(default_factory=FilesConfig)
     web: WebConfig = field(default_factory=WebConfig)
     ui: UiConfig = field(default_factory=UiConfig)
     keys: KeysConfig = field(default_factory=KeysConfig)

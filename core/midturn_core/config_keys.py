@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from midturn_core.config import MAX_SUBAGENTS
 from midturn_core.config_values import (
     Choice,
+    Encodings,
     FilePath,
     Hosts,
     KeyNames,
@@ -183,6 +184,12 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey("permissions", "allow", Rules(), "Rules for what is done without asking."),
     ConfigKey("permissions", "ask", Rules(), "Rules for what is always asked."),
     ConfigKey("permissions", "deny", Rules(), "Rules for what is never done; they win."),
+    ConfigKey(
+        "files",
+        "encodings",
+        Encodings(),
+        "Encodings to try, in this order, for a text file that is not UTF-8.",
+    ),
     ConfigKey(
         "web",
         "allow_hosts",

@@ -5,6 +5,7 @@ Kinds without fields are plain classes: making a dataclass costs start-up time.
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from collections.abc import Callable
@@ -205,6 +206,22 @@ class Hosts:
         return hosts if hosts is not None and all(map(_is_host, hosts)) else None
 
 
+class Encodings:
+    """Names of text encodings."""
+
+    allowed = 'a list of encodings in quotes, such as "cp949" or "latin-1"'
+
+    def read(self, words: str) -> object:
+        return _list(words)
+
+    def check(self, value: object, parse_rule: RuleParser) -> KeyValue | None:
+        names = _lines(value)
+        unknown = next((name for name in names or () if not _is_encoding(name)), None)
+        if unknown is not None:
+            raise ValueError(f"has an encoding that is not known: {unknown!r}")
+        return names
+
+
 class ProgramWords:
     """A program and its arguments, started without a shell."""
 
@@ -286,6 +303,15 @@ def _is_host(text: str) -> bool:
         name, _, port = text.partition(":")
     good_port = not port or (port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536)
     return bool(name) and good_port and not text.endswith(":") and not set(name) & set("/@ *")
+
+
+def _is_encoding(name: str) -> bool:
+    try:
+        # Unlike a look-up, it refuses what turns no text into bytes, such as rot13.
+        "".encode(codecs.lookup(name).name)
+    except (LookupError, ValueError):
+        return False
+    return True
 
 
 def _price(model: str, entry: object) -> ModelPrice:

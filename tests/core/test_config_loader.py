@@ -105,11 +105,13 @@ def test_lists_and_tables_can_come_from_variables(home: Path) -> None:
         None,
         {
             "MIDTURN_PERMISSIONS_ALLOW": "Read\n\n Bash(git log:*) ",
+            "MIDTURN_FILES_ENCODINGS": "cp949\nlatin-1",
             "MIDTURN_WEB_ALLOW_HOSTS": '["localhost:8080", "[::1]:80"]',
             "MIDTURN_MODEL_PRICES": "{ m = { input = 1, output = 2.5 } }",
         },
     )
     assert loaded.config.permissions.allow == ("Read", "Bash(git log:*)")
+    assert loaded.config.files.encodings == ("cp949", "latin-1")
     assert loaded.config.web.allow_hosts == ("localhost:8080", "[::1]:80")
     assert loaded.config.model.prices == {"m": ModelPrice(1.0, 2.5)}
 

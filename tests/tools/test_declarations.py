@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from midturn_core.config import WebConfig
+from midturn_core.config import FilesConfig, WebConfig
 from midturn_core.tool import ConcurrencyBehavior, InterruptBehavior
 from midturn_tools.standard import standard_tools
 
@@ -23,7 +23,7 @@ REVIEWED = {
 def test_every_tool_declares_what_its_review_found() -> None:
     declared = {
         tool.name: (tool.get_concurrency_behavior(), tool.get_interrupt_behavior())
-        for tool in standard_tools(WebConfig()).all()
+        for tool in standard_tools(WebConfig(), FilesConfig()).all()
     }
     assert declared == REVIEWED
 
@@ -35,7 +35,7 @@ def test_a_tool_that_writes_or_runs_something_is_sequential() -> None:
 
 def test_no_description_demands_an_order_between_tools() -> None:
     """S4.12: a model that believes in an order asks for one call at a time."""
-    for tool in standard_tools(WebConfig()).all():
+    for tool in standard_tools(WebConfig(), FilesConfig()).all():
         words = tool.description.lower()
         assert "step by step" not in words
         assert "one at a time" not in words

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 import unicodedata
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from midturn_core.model.messages import DiffDetail, JsonObject
 from midturn_core.permission.access import PathAccess
 from midturn_core.tool import ConcurrencyBehavior, InterruptBehavior, InvalidInputError
+from midturn_tools._replace import replace_text
 from midturn_tools.edit import EditTool
 from tests.support.file_bench import FileBench, error, output
 from tests.support.tool_context import make_tool_context
@@ -28,6 +30,7 @@ def test_edit_is_sequential_and_declares_that_it_writes(bench: FileBench) -> Non
 
 
 async def test_a_crlf_file_takes_edits_in_line_feeds_and_stays_crlf(bench: FileBench) -> None:
+    """MB-0401, MB-0403: twice without a read between."""
     bench.put("w.py", b"def a():\r\n    x = 1\r\n    return x\r\n")
     await bench.read("w.py")
     output(await bench.edit("w.py", "    x = 1\n    return x", "    x = 2\n    return x"))
@@ -36,6 +39,7 @@ async def test_a_crlf_file_takes_edits_in_line_feeds_and_stays_crlf(bench: FileB
 
 
 async def test_one_changed_word_is_a_one_line_change(bench: FileBench) -> None:
+    """MB-0402: whatever the line ends, no other byte moves."""
     lines = [f"line {i} old\r\n" for i in range(500)]
     path = bench.put("a.txt", "".join(lines))
     await bench.read("a.txt")
@@ -105,6 +109,7 @@ async def test_another_context_has_read_nothing(bench: FileBench) -> None:
 
 
 async def test_a_read_through_a_link_counts_for_its_target(bench: FileBench) -> None:
+    """MB-0408."""
     bench.put("real", "a\n")
     (bench.folder / "link").symlink_to("real")
     await bench.read("link")
@@ -114,6 +119,7 @@ async def test_a_read_through_a_link_counts_for_its_target(bench: FileBench) -> 
 
 
 async def test_own_changes_and_a_touch_make_nothing_stale(bench: FileBench) -> None:
+    """MB-0417."""
     path = bench.put("a.txt", "a\n")
     await bench.read("a.txt")
     output(await bench.edit("a.txt", "a", "b"))
@@ -127,6 +133,7 @@ async def test_own_changes_and_a_touch_make_nothing_stale(bench: FileBench) -> N
 
 
 async def test_a_byte_order_mark_is_kept_and_never_shown(bench: FileBench) -> None:
+    """MB-0404."""
     bench.put("a.txt", b"\xef\xbb\xbf" + "제목\n값=1\n".encode())
     assert output(await bench.read("a.txt")).startswith("     1\t제목")
     output(await bench.edit("a.txt", "값=1", "값=2"))
@@ -134,6 +141,7 @@ async def test_a_byte_order_mark_is_kept_and_never_shown(bench: FileBench) -> No
 
 
 async def test_legacy_bytes_elsewhere_survive(bench: FileBench) -> None:
+    """MB-0405."""
     bench.put("l1.txt", b"n = 7\n# na\xefve\n")
     assert "U+FFFD" in output(await bench.read("l1.txt"))
     output(await bench.edit("l1.txt", "n = 7", "n = 8"))
@@ -141,6 +149,7 @@ async def test_legacy_bytes_elsewhere_survive(bench: FileBench) -> None:
 
 
 async def test_a_korean_legacy_file_stays_in_its_encoding(tmp_path: Path) -> None:
+    """MB-0406: where the encoding is configured."""
     bench = FileBench(tmp_path, ("cp949",))
     bench.put("k.txt", "이름=홍길동\n값=1\n".encode("cp949"))
     assert "홍길동" in output(await bench.read("k.txt"))
@@ -149,7 +158,28 @@ async def test_a_korean_legacy_file_stays_in_its_encoding(tmp_path: Path) -> Non
     assert bench.bytes_of("k.txt") == "이름=김철수\n값=2\n".encode("cp949")
 
 
+async def test_where_the_encoding_is_not_known_the_way_out_is_named(bench: FileBench) -> None:
+    """MB-0406: nothing is changed, and the reason is told by Read and by Edit."""
+    data = "이름=홍길동\n값=1\n".encode("cp949")
+    bench.put("k.txt", data)
+    named = "encodings of the [files] configuration"
+    assert named in output(await bench.read("k.txt"))
+    for old, new in (("값=1", "값=2"), ("홍길동", "김철수"), ("=1", "=하나")):
+        assert named in error(await bench.edit("k.txt", old, new))
+    assert bench.bytes_of("k.txt") == data
+
+
+async def test_a_line_put_into_a_legacy_file_is_in_its_encoding(tmp_path: Path) -> None:
+    """MB-0407."""
+    bench = FileBench(tmp_path, ("shift_jis",))
+    bench.put("sjis.txt", "日本\nn = 1\n".encode("shift_jis"))
+    await bench.read("sjis.txt")
+    output(await bench.edit("sjis.txt", "n = 1", "n = 1\n日本語"))
+    assert bench.bytes_of("sjis.txt").decode("shift_jis") == "日本\nn = 1\n日本語\n"
+
+
 async def test_no_second_encoding_gets_into_a_file(bench: FileBench) -> None:
+    """MB-0407: where the encoding is not known."""
     data = "日本\nn = 1\n".encode("shift_jis")
     bench.put("sjis.txt", data)
     await bench.read("sjis.txt")
@@ -169,6 +199,7 @@ async def test_an_encoding_that_would_move_other_bytes_is_refused(tmp_path: Path
 
 @pytest.mark.parametrize("mode", [0o755, 0o600])
 async def test_permissions_are_kept(bench: FileBench, mode: int) -> None:
+    """MB-0409."""
     path = bench.put("run.sh", "a\n")
     path.chmod(mode)
     await bench.read("run.sh")
@@ -184,11 +215,14 @@ async def test_permissions_are_kept(bench: FileBench, mode: int) -> None:
         ("one\ntwo\n", "two\n", "2\n", "one\n2\n"),
         ("one\ntwo", "two", "2", "one\n2"),
         ("one\ntwo", "two", "2\n", "one\n2\n"),
+        ("one\ntwo\n", "two\n", "2", "one\n2"),
+        ("one\r\ntwo", "two", "2\n3", "one\r\n2\r\n3"),
     ],
 )
 async def test_the_end_of_the_file_changes_only_as_the_edit_says(
     bench: FileBench, before: str, old: str, new: str, after: str
 ) -> None:
+    """MB-0410."""
     bench.put("a.txt", before)
     await bench.read("a.txt")
     output(await bench.edit("a.txt", old, new))
@@ -196,6 +230,7 @@ async def test_the_end_of_the_file_changes_only_as_the_edit_says(
 
 
 async def test_tabs_of_a_makefile_stay_tabs(bench: FileBench) -> None:
+    """MB-0411."""
     bench.put("Makefile", "all:\n\techo one\n")
     await bench.read("Makefile")
     output(await bench.edit("Makefile", "\techo one", "\techo two"))
@@ -203,6 +238,7 @@ async def test_tabs_of_a_makefile_stay_tabs(bench: FileBench) -> None:
 
 
 async def test_curly_quotes_are_kept(bench: FileBench) -> None:
+    """MB-0413."""
     bench.put("q.md", "그녀는 “안녕”이라고\n")
     await bench.read("q.md")
     output(await bench.edit("q.md", "“안녕”", "“잘 가”"))
@@ -222,12 +258,16 @@ async def test_curly_quotes_are_kept(bench: FileBench) -> None:
         ("say “hi”\n", 'say "hi"', "line 1 differs from it only in the shape of its quotes"),
         ("Hello\n", "hello", "line 1 differs from it only in upper and lower case"),
         ("foo\nbar\n", "     1\tfoo\n     2\tbar", "holds the line numbers that Read shows"),
+        ("a\rb\rc\r", "b\nc", "Lines end with a carriage return alone there"),
+        ('{"s": ["x = \\"1\\"\\n", "y"]}\n', 'x = "1"', "It stands in strings of JSON"),
+        ('{"s": ["x = 1\\n", "y"]}\n', "x = 1\ny", "It stands in strings of JSON"),
         ("a\ndef f():\n    return 1\n", "def f():\n    return 2", "first line occurs at line 2,"),
     ],
 )
 async def test_a_text_that_is_not_there_is_answered_with_the_likely_reason(
     bench: FileBench, content: str, old: str, hint: str
 ) -> None:
+    """MB-0414: letters that are decomposed in the file."""
     bench.put("a.txt", content)
     await bench.read("a.txt")
     assert hint in error(await bench.edit("a.txt", old, "new"))
@@ -255,6 +295,19 @@ async def test_another_name_of_the_file_keeps_the_old_content_and_that_is_said(
 async def test_a_missing_file_is_not_made_by_an_edit_of_text(bench: FileBench) -> None:
     bench.put("main.py", "x")
     assert "Did you mean main.py?" in error(await bench.edit("mian.py", "a", "b"))
+
+
+def test_the_places_of_one_long_line_cost_no_more_than_those_of_many_lines() -> None:
+    """A change of every place in a minified file must not look through it for each of them."""
+
+    def seconds(text: str) -> float:
+        begun = time.process_time()
+        assert replace_text(text, ";", ";\n", every=True).count == 100_000
+        return time.process_time() - begun
+
+    statement = f"{'x' * 40};"
+    many_lines = min(seconds(f"{statement}\n" * 100_000) for _ in range(2))
+    assert seconds(f"{statement} " * 100_000) < 10 * many_lines
 
 
 def test_equal_texts_are_refused_before_anything_is_touched() -> None:

@@ -12,6 +12,7 @@ import pytest
 from midturn_core.permission.access import PathAccess
 from midturn_core.read_files import ReadStamp, content_hash
 from midturn_core.tool import ConcurrencyBehavior, InterruptBehavior
+from midturn_tools import _lines
 from midturn_tools._lines import MAX_BYTES
 from midturn_tools._text import MAX_TEXT_BYTES
 from midturn_tools.read import ReadTool
@@ -110,15 +111,21 @@ async def test_line_numbers_count_line_feeds_only(bench: FileBench) -> None:
 
 
 async def test_an_empty_file_is_said_to_be_empty(bench: FileBench) -> None:
+    """MB-0412."""
     for content in (b"", b"\xef\xbb\xbf", b"\xff\xfe"):
         bench.put("a.txt", content)
         assert output(await bench.read("a.txt")) == "[The file is empty.]"
 
 
 async def test_devices_and_pipes_are_refused_at_once(bench: FileBench) -> None:
+    """MB-0412: also behind a link."""
     os.mkfifo(bench.folder / "pipe")
+    (bench.folder / "link").symlink_to("/dev/zero")
     async with asyncio.timeout(20):
-        assert "is a device" in error(await bench.read("/dev/zero"))
+        for device in ("/dev/zero", "/dev/urandom", "link"):
+            assert "is a device, not a regular file; it was not opened" in error(
+                await bench.read(device)
+            )
         assert "is a named pipe" in error(await bench.read("pipe"))
 
 
@@ -135,13 +142,16 @@ async def test_binary_files_are_named_with_type_and_size(bench: FileBench) -> No
 
 
 async def test_a_missing_file_comes_with_a_hint(bench: FileBench) -> None:
+    """MB-0415: the name that Glob lists opens it, one with another quote names it."""
     bench.put("don’t.md", "x")
+    assert output(await bench.read("don’t.md")) == "     1\tx"
     assert error(await bench.read("don't.md")) == (
         "File not found: don't.md. Did you mean don’t.md?"
     )
 
 
 async def test_a_few_lines_of_a_huge_file_are_read_without_the_rest(bench: FileBench) -> None:
+    """MB-0416."""
     huge = bench.put("huge.log", "".join(f"line {i}\n" for i in range(2_000)))
     os.truncate(huge, 2 * 1024**3)
     tracemalloc.start()
@@ -153,6 +163,23 @@ async def test_a_few_lines_of_a_huge_file_are_read_without_the_rest(bench: FileB
     assert peak < 50_000_000
     assert bench.context.read_files.get(huge) is None
     assert "files beyond 64.0 MB are not changed" in error(await bench.edit("huge.log", "a", "b"))
+
+
+async def test_a_line_that_never_ends_is_looked_through_within_reach_only(
+    bench: FileBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As MB-0416: however long a line of a huge file is, and however far away the one wanted."""
+    monkeypatch.setattr(_lines, "REACH", 1_000_000)
+    huge = bench.put("huge.log", "".join(f"line {i}\n" for i in range(1, 2_001)))
+    os.truncate(huge, MAX_TEXT_BYTES + 1)
+    text = output(await bench.read("huge.log", offset=2_000, limit=5))
+    assert text.startswith("  2000\tline 2000\n  2001\t")
+    assert "[2,000 of more than 981,107 characters shown]" in text
+    assert "[Lines 2000-2001. Read looks through the first " in text
+    assert "More follow" not in text
+    text = output(await bench.read("huge.log", offset=5_000))
+    assert text.startswith("[Line 5000 was not found. Read looks through the first ")
+    assert "More follow at offset 2001" in output(await bench.read("huge.log", limit=2_000))
 
 
 async def test_a_file_of_exactly_the_bound_is_read_as_a_whole(bench: FileBench) -> None:
@@ -199,6 +226,7 @@ def notebook() -> dict[str, object]:
 
 
 async def test_a_notebook_is_shown_as_cells_with_sizes_for_pictures(bench: FileBench) -> None:
+    """MB-0418."""
     bench.put("nb.ipynb", json.dumps(notebook(), indent=1))
     result = await bench.read("nb.ipynb")
     text = output(result)
@@ -210,11 +238,31 @@ async def test_a_notebook_is_shown_as_cells_with_sizes_for_pictures(bench: FileB
 
 
 async def test_an_edit_of_a_notebook_cell_leaves_ids_and_outputs(bench: FileBench) -> None:
+    """MB-0418."""
     bench.put("nb.ipynb", json.dumps(notebook(), indent=1))
     await bench.read("nb.ipynb")
     output(await bench.edit("nb.ipynb", '"import os"', '"import sys"'))
     expected = json.dumps(notebook(), indent=1).replace("import os", "import sys")
     assert bench.bytes_of("nb.ipynb").decode() == expected
+
+
+@pytest.mark.parametrize("new", ['import os\nprint("x")', "import os\n", 'print("x")'])
+async def test_an_edit_that_would_break_a_notebook_is_refused(bench: FileBench, new: str) -> None:
+    """MB-0418: what stands in a cell stands in strings of JSON."""
+    bench.put("nb.ipynb", json.dumps(notebook(), indent=1))
+    await bench.read("nb.ipynb")
+    before = bench.bytes_of("nb.ipynb")
+    message = error(await bench.edit("nb.ipynb", "import os", new))
+    assert "would no longer be valid JSON" in message and "Nothing was changed" in message
+    assert bench.bytes_of("nb.ipynb") == before
+    output(await bench.edit("nb.ipynb", "import os", json.dumps(new)[1:-1]))
+    assert json.loads(bench.bytes_of("nb.ipynb"))["cells"][1]["source"] == new
+
+
+async def test_a_broken_notebook_can_be_repaired(bench: FileBench) -> None:
+    bench.put("nb.ipynb", '{"cells": [}')
+    await bench.read("nb.ipynb")
+    output(await bench.edit("nb.ipynb", "[}", "[]}"))
 
 
 @pytest.mark.parametrize("given", [{"offset": 1}, {"limit": 3}])

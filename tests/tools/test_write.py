@@ -87,6 +87,7 @@ async def test_a_file_that_was_removed_since_can_be_written_anew(bench: FileBenc
 async def test_an_existing_file_keeps_encoding_mark_and_uniform_line_ends(
     tmp_path: Path, before: bytes, content: str, after: bytes
 ) -> None:
+    """MB-0404."""
     bench = FileBench(tmp_path, ("cp949",))
     bench.put("a.txt", before)
     await bench.read("a.txt")
@@ -119,6 +120,7 @@ async def test_the_same_content_is_not_written_again(bench: FileBench) -> None:
 
 
 async def test_a_link_stays_a_link_and_its_target_gets_the_text(bench: FileBench) -> None:
+    """MB-0408."""
     bench.put("real", "a\n")
     (bench.folder / "link").symlink_to("real")
     (bench.folder / "dangling").symlink_to("made")

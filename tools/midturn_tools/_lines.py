@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
-from midturn_tools._text import ZERO_WIDTH_JOINER, blocks, extends_character, printable
+from midturn_tools._text import BLOCK, ZERO_WIDTH_JOINER, extends_character, printable
 
 MAX_LINE = 2_000
 """Characters of one line that are shown."""
 MAX_BYTES = 100_000
 """Bytes of one answer."""
+REACH = 1_000_000_000
+"""Bytes of a file that are looked through for the lines of one answer: a line or a file may have
+more than anybody waits for."""
 _KEPT = MAX_LINE + 1
 _BACKWARD = 32
 
 
 @dataclass(frozen=True, slots=True)
 class ShownLine:
-    """A line without its end. ``full_length`` counts all its characters."""
+    """A line without its end. ``full_length`` counts all its characters, or those within reach."""
 
     number: int
     text: str
     full_length: int
+    endless: bool = False
+    """It goes on beyond ``REACH``."""
 
     @property
     def cut(self) -> bool:
@@ -33,13 +38,15 @@ class ShownLine:
 @dataclass(frozen=True, slots=True)
 class LineWindow:
     """What was found. ``more`` says that lines follow the last one shown, ``lossy`` that bytes in
-    the shown ones are no UTF-8.
+    the shown ones are no UTF-8, ``out_of_reach`` that the file goes on beyond ``REACH`` and a line
+    that was asked for with it.
     """
 
     lines: tuple[ShownLine, ...]
     more: bool
     bytes_limit_hit: bool
     lossy: bool
+    out_of_reach: bool
 
 
 def read_window(stream: BinaryIO, start: int, offset: int, limit: int) -> LineWindow:
@@ -49,17 +56,26 @@ def read_window(stream: BinaryIO, start: int, offset: int, limit: int) -> LineWi
     stream.seek(start)
     collector = _Collector(offset, limit)
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    for block in _from_line(stream, offset):
+    for block in _from_line(_within_reach(stream), offset):
         if not collector.take(decoder.decode(block)):
             return collector.window(more=True)
+    if stream.read(1):
+        return collector.window_out_of_reach()
     more = not collector.take(decoder.decode(b"", final=True)) or not collector.take_end()
     return collector.window(more=more)
 
 
-def _from_line(stream: BinaryIO, offset: int) -> Iterator[bytes]:
-    """The stream's blocks from the start of line ``offset`` on."""
+def _within_reach(stream: BinaryIO) -> Iterator[bytes]:
+    left = REACH
+    while left > 0 and (block := stream.read(min(BLOCK, left))):
+        left -= len(block)
+        yield block
+
+
+def _from_line(found: Iterator[bytes], offset: int) -> Iterator[bytes]:
+    """Of the blocks of a file, what stands from the start of line ``offset`` on."""
     to_skip = offset - 1
-    for block in blocks(stream):
+    for block in found:
         if to_skip == 0:
             yield block
             continue
@@ -113,8 +129,15 @@ class _Collector:
         """The text is over: a last line without a line break counts too."""
         return self._length == 0 or self._finish(drop_cr=False)
 
-    def window(self, *, more: bool) -> LineWindow:
-        return LineWindow(tuple(self._lines), more, self._bytes_limit_hit, self._lossy)
+    def window(self, *, more: bool, out_of_reach: bool = False) -> LineWindow:
+        lines, limit_hit = tuple(self._lines), self._bytes_limit_hit
+        return LineWindow(lines, more, limit_hit, self._lossy, out_of_reach)
+
+    def window_out_of_reach(self) -> LineWindow:
+        """The file goes on, but not here: a line that has begun is shown as far as it is known."""
+        if self._length > 0 and self._finish(drop_cr=False):
+            self._lines[-1] = replace(self._lines[-1], endless=True)
+        return self.window(more=True, out_of_reach=True)
 
     def _extend(self, text: str, start: int, end: int) -> None:
         if start == end:

@@ -34,6 +34,19 @@ def read_cells(text: str) -> tuple[str, ...]:
     return tuple(_cell(number, cell) for number, cell in enumerate(cells, 1))
 
 
+def would_break(before: str, after: str) -> bool:
+    """Whether a notebook (of at most ``MAX_NOTEBOOK_BYTES``) would be one no longer."""
+    return len(before) <= MAX_NOTEBOOK_BYTES and _is_json(before) and not _is_json(after)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def _cell(number: int, cell: JsonValue) -> str:
     if not isinstance(cell, dict):
         return f"--- cell {number}: not readable ---"

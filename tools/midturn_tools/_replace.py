@@ -7,13 +7,14 @@ the place.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from midturn_tools._text import extends_character
+from midturn_tools._text import HOW_TO_NAME_ENCODINGS, extends_character, printable
 
 _MAX_COUNTED = 1_000
 _MAX_LINES_NAMED = 10
@@ -55,10 +56,10 @@ def replace_text(text: str, old: str, new: str, *, every: bool) -> Replaced:
         raise Mismatch(_ambiguous(view.text, whole))
     pieces: list[str] = []
     position = 0
-    inserted = _with_line_feeds(new)
+    inserted, line_ends = _with_line_feeds(new), _LineEnds(text)
     for place in whole:
         start, end = view.original(place), view.original(place + len(wanted))
-        pieces += [text[position:start], _with_line_end(inserted, _line_end_at(text, start, end))]
+        pieces += [text[position:start], line_ends.given_to(inserted, start)]
         position = end
     result = "".join([*pieces, text[position:]])
     if result == text:
@@ -86,8 +87,26 @@ def _with_line_feeds(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _with_line_end(text: str, line_end: str) -> str:
-    return text if line_end == "\n" else text.replace("\n", line_end)
+class _LineEnds:
+    """The line ends in use in a text, asked for from its beginning to its end.
+
+    At a place it is the one that comes first from there on, else the last one of the text. Each
+    is looked up once: a line may have megabytes, and a place at every other letter.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._next = -1
+        self._last = text.rfind("\n")
+
+    def given_to(self, inserted: str, start: int) -> str:
+        """What is put in at ``start``, with the line end in use there."""
+        if "\n" not in inserted:
+            return inserted
+        if self._next < start:
+            self._next = self._text.find("\n", start) if start <= self._last else self._last
+        is_pair = self._next > 0 and self._text[self._next - 1] == "\r"
+        return inserted.replace("\n", "\r\n") if is_pair else inserted
 
 
 def _places(text: str, wanted: str, *, overlapping: bool) -> list[int]:
@@ -103,14 +122,6 @@ def _places(text: str, wanted: str, *, overlapping: bool) -> list[int]:
 def _splits_character(text: str, wanted: str, place: int) -> bool:
     end = place + len(wanted)
     return end < len(text) and wanted[-1] != "\n" and extends_character(text[end])
-
-
-def _line_end_at(text: str, start: int, end: int) -> str:
-    """The line end in use at a place: inside it, else the next one, else the last one before."""
-    for position in (text.find("\n", start, end), text.find("\n", end), text.rfind("\n", 0, start)):
-        if position >= 0:
-            return "\r\n" if position > 0 and text[position - 1] == "\r" else "\n"
-    return "\n"
 
 
 def _ambiguous(text: str, places: list[int]) -> str:
@@ -149,8 +160,9 @@ def why_missing(text: str, old: str) -> str:
     if len(text) > _MAX_HINT_TEXT:
         return missing
     content, wanted = _with_line_feeds(text), _with_line_feeds(old)
-    hint = _number_hint(content, wanted) or _likeness_hint(content, wanted)
-    hint = hint or _first_line_hint(content, wanted)
+    reasons = (_number_hint, _likeness_hint, _escape_hint, _return_hint, _encoding_hint)
+    found = (reason(content, wanted) for reason in (*reasons, _first_line_hint))
+    hint = next((sentence for sentence in found if sentence), "")
     return f"{missing} {hint}" if hint else missing
 
 
@@ -176,6 +188,34 @@ def _likeness_hint(text: str, old: str) -> str:
             line = simplify(text).count("\n", 0, place) + 1
             return f"A text at line {line} differs from it only in {difference}."
     return ""
+
+
+def _escape_hint(text: str, old: str) -> str:
+    """Read shows the cells of a notebook as text; in the file they are strings of JSON."""
+    lines = [line.strip() for line in old.split("\n") if line.strip()]
+    escaped = [json.dumps(line, ensure_ascii=False)[1:-1] for line in lines]
+    several = "\n" in old.strip("\n") and text.lstrip().startswith(("{", "["))
+    if not lines or (escaped == lines and not several) or any(e not in text for e in escaped):
+        return ""
+    return (
+        'It stands in strings of JSON: there a quote is \\", a backslash \\\\ and a line break \\n. '
+        "A read with offset 1 shows how."
+    )
+
+
+def _return_hint(text: str, old: str) -> str:
+    if "\r" not in text or old.replace("\n", "\r") not in text.replace("\n", "\r"):
+        return ""
+    return "Lines end with a carriage return alone there: \\r where a \\n was given."
+
+
+def _encoding_hint(text: str, old: str) -> str:
+    if old.isascii() or printable(text) == text:
+        return ""
+    return (
+        "Some bytes of the file are no UTF-8, so that what is not ASCII cannot be found there. "
+        f"{HOW_TO_NAME_ENCODINGS}"
+    )
 
 
 def _first_line_hint(text: str, old: str) -> str:

@@ -19,6 +19,9 @@ from typing import BinaryIO
 MAX_TEXT_BYTES = 64_000_000
 """Up to here a file is read as a whole (hashed, counted, editable)."""
 
+HOW_TO_NAME_ENCODINGS = (
+    'The user can name the encoding, such as "cp949", in encodings of the [files] configuration.'
+)
 BLOCK = 256 * 1024
 ZERO_WIDTH_JOINER = "\u200d"
 _HEAD = 8 * 1024
@@ -195,7 +198,7 @@ def _no_such_character(character: str, target: TextFormat) -> str:
     if target.lossy:
         return (
             f"The file is in an unknown encoding (some bytes are not valid UTF-8), so {character!r} "
-            "cannot be added safely; only ASCII text can."
+            f"cannot be added safely; only ASCII text can. {HOW_TO_NAME_ENCODINGS}"
         )
     return f"The file is encoded as {target.encoding}, which has no {character!r}."
 

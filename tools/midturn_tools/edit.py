@@ -20,6 +20,7 @@ from midturn_core.tool import (
 from midturn_tools._change import ExistingFile, load, save, text_before, was_removed
 from midturn_tools._diff import describe_change
 from midturn_tools._input import check_input, flag, text
+from midturn_tools._notebook import would_break
 from midturn_tools._paths import FileProblem, check_file_path, explain, path_access, short_path
 from midturn_tools._replace import Mismatch, Replaced, replace_text
 from midturn_tools._text import (
@@ -37,6 +38,10 @@ numbers that Read shows; replace_all changes every place instead. A line break m
 line end the file uses. Encoding, byte order mark, line ends and permissions of the file stay as \
 they are. An empty old_string makes a new file, or fills an empty one."""
 
+_BROKEN_NOTEBOOK = (
+    'The notebook would no longer be valid JSON. Cells stand in strings there: a quote is \\", a '
+    "backslash \\\\, a line break \\n, and each line of a cell is a string of its own."
+)
 _SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
@@ -147,6 +152,8 @@ def _replace(
 ) -> ToolResult:
     before, form = existing.decoded.text, existing.decoded.format
     replaced = _replaced(request, before)
+    if access.resolved.suffix == ".ipynb" and would_break(before, replaced.text):
+        raise Mismatch(_BROKEN_NOTEBOOK)
     check_encodable(request.new, form)
     save(access, encode(replaced.text, form), existing, context)
     change = describe_change(request.path, before, replaced.text)

@@ -15,7 +15,7 @@ from midturn_core.pictures import HEAD_BYTES, dimensions, media_type_of
 from midturn_core.read_files import ReadStamp, content_hasher
 from midturn_core.tool import ConcurrencyBehavior, InterruptBehavior, ToolContext, ToolResult
 from midturn_tools._input import check_input, integer, text
-from midturn_tools._lines import MAX_BYTES, MAX_LINE, LineWindow, ShownLine, read_window
+from midturn_tools._lines import MAX_BYTES, MAX_LINE, REACH, LineWindow, ShownLine, read_window
 from midturn_tools._notebook import MAX_NOTEBOOK_BYTES, NotANotebookError, read_cells
 from midturn_tools._paths import (
     FileProblem,
@@ -26,6 +26,7 @@ from midturn_tools._paths import (
     short_path,
 )
 from midturn_tools._text import (
+    HOW_TO_NAME_ENCODINGS,
     MAX_TEXT_BYTES,
     NotTextError,
     TextFormat,
@@ -38,6 +39,7 @@ from midturn_tools._text import (
 )
 
 DEFAULT_LIMIT = 2_000
+_OUT_OF_REACH = f"Read looks through the first {size_text(REACH)} of a file only; in a shell, tail and sed go on."
 
 _DESCRIPTION = f"""\
 Shows a text file as numbered lines (number, tab, text). Answers hold {DEFAULT_LIMIT:,} lines \
@@ -229,7 +231,7 @@ def _answer(
             pass
     window = read_window(source.stream, source.start, request.offset, request.limit)
     if not window.lines:
-        return _nothing(source, request), ()
+        return _nothing(source, request, window), ()
     first, last = window.lines[0].number, window.lines[-1].number
     body = "\n".join(_numbered(line) for line in window.lines)
     notes = "\n".join(f"[{note}]" for note in _notes(source, window, first, last))
@@ -238,13 +240,17 @@ def _answer(
 
 
 def _numbered(line: ShownLine) -> str:
-    cut = f" … [{len(line.text):,} of {line.full_length:,} characters shown]" if line.cut else ""
+    whole = f"{'more than ' if line.endless else ''}{line.full_length:,}"
+    cut = f" … [{len(line.text):,} of {whole} characters shown]" if line.cut else ""
     return f"{line.number:>6}\t{line.text}{cut}"
 
 
-def _nothing(source: _Source, request: _Request) -> ToolResult:
+def _nothing(source: _Source, request: _Request, window: LineWindow) -> ToolResult:
     if source.total == 0:
         return ToolResult("[The file is empty.]", summary="empty")
+    if window.out_of_reach:
+        beyond = f"[Line {request.offset} was not found. {_OUT_OF_REACH}]"
+        return ToolResult(beyond, summary="out of reach")
     length = f"the file has {_lines(source.total)}" if source.total is not None else "no such line"
     return ToolResult(f"[Line {request.offset} is past the end: {length}.]", summary="past the end")
 
@@ -256,7 +262,9 @@ def _notes(source: _Source, window: LineWindow, first: int, last: int) -> list[s
             f"The file has {size_text(source.size)}. Its lines were not counted, and Edit and "
             f"Write do not change files beyond {size_text(MAX_TEXT_BYTES)}."
         )
-    if window.more:
+    if window.out_of_reach:
+        notes.append(f"Lines {first}-{last}. {_OUT_OF_REACH}")
+    elif window.more:
         whole = f" of {source.total}" if source.total is not None else ""
         cut = f", cut at {MAX_BYTES:,} bytes" if window.bytes_limit_hit else ""
         notes.append(f"Lines {first}-{last}{whole}{cut}. More follow at offset {last + 1}.")
@@ -270,7 +278,8 @@ def _notes(source: _Source, window: LineWindow, first: int, last: int) -> list[s
             f"sed -n {long.number}p FILE | cut -c {begin}-{end} shows how one goes on."
         )
     if source.format.lossy or window.lossy:
-        notes.append("The file has bytes that are not valid UTF-8; they are shown as U+FFFD.")
+        replaced = "The file has bytes that are not valid UTF-8; they are shown as U+FFFD."
+        notes.append(f"{replaced} {HOW_TO_NAME_ENCODINGS}")
     elif source.format.encoding != "utf-8":
         notes.append(f"The file is encoded as {source.format.encoding}.")
     return notes

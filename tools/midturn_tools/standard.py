@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from midturn_core.config import WebConfig
+from midturn_core.config import FilesConfig, WebConfig
 from midturn_core.tool import Tool
 from midturn_tools.bash import BashTool
 from midturn_tools.edit import EditTool
@@ -31,10 +31,17 @@ class StandardTools:
         return (*self.others, self.web, self.bash, self.todos)
 
 
-def standard_tools(web: WebConfig) -> StandardTools:
+def standard_tools(web: WebConfig, files: FilesConfig) -> StandardTools:
+    encodings = files.encodings
     return StandardTools(
         bash=BashTool(),
         todos=TodoWriteTool(),
         web=WebFetchTool(web),
-        others=(ReadTool(), GrepTool(), GlobTool(), EditTool(), WriteTool()),
+        others=(
+            ReadTool(encodings),
+            GrepTool(),
+            GlobTool(),
+            EditTool(encodings),
+            WriteTool(encodings),
+        ),
     )
