@@ -111,6 +111,7 @@ async def test_a_killed_shell_is_an_error(context: ToolContext) -> None:
 
 
 async def test_the_folder_persists_and_variables_do_not(context: ToolContext) -> None:
+    """MB-0710: as the description says."""
     (context.workspace / "sub").mkdir()
     bash = BashTool()
     first = await run("export MARK=1; alias x=y; cd sub; exit 0", context, bash)
@@ -146,6 +147,7 @@ async def test_a_deleted_folder_is_left_and_that_is_said(context: ToolContext) -
 async def test_a_command_that_deletes_its_own_folder_leaves_a_way_out(
     context: ToolContext,
 ) -> None:
+    """MB-0709."""
     bash = BashTool()
     await run("mkdir w && cd w && rm -rf ../w", context, bash)
     assert "hi" in ((await run("echo hi", context, bash)).output or "")
@@ -164,11 +166,15 @@ async def test_the_command_runs_where_the_permission_was_asked(context: ToolCont
     "command", ["cat", "read x; echo got:$x", "python3 -c 'input()'", "head -c1 </dev/tty"]
 )
 async def test_whatever_asks_finds_nobody(command: str, context: ToolContext) -> None:
+    """MB-0705, MB-0706, MB-0707."""
     result = await run(command, context)
     assert result.summary in ("exit 0", "exit 1")
 
 
 async def test_bytes_that_are_no_text_are_replaced(context: ToolContext) -> None:
+    """MB-0708."""
+    require("iconv")
+    assert (await run("printf 안녕 | iconv -t cp949", context)).error is None
     result = await run(r"printf '\xf0\xff ok\n\0'", context)
     assert "\ufffd ok" in (result.output or "")
     assert "\0" not in (result.output or "")
@@ -178,6 +184,7 @@ async def test_bytes_that_are_no_text_are_replaced(context: ToolContext) -> None
 async def test_long_output_keeps_head_and_tail_and_says_what_is_missing(
     context: ToolContext,
 ) -> None:
+    """MB-0713."""
     result = await run("seq 1 1000000", context)
     output = result.output or ""
     assert output.startswith("1\n2\n") and output.endswith("\n1000000")
@@ -191,6 +198,7 @@ async def test_long_output_keeps_head_and_tail_and_says_what_is_missing(
 
 @pytest.mark.parametrize("command", ["yes", "cat /dev/zero"])
 async def test_endless_output_is_bounded(command: str, context: ToolContext) -> None:
+    """MB-0713."""
     tracemalloc.start()
     try:
         result = await run(command, context, limit=1)
@@ -202,8 +210,11 @@ async def test_endless_output_is_bounded(command: str, context: ToolContext) -> 
 
 
 async def test_the_time_limit_ends_the_tree_and_keeps_the_output(context: ToolContext) -> None:
+    """MB-0703, MB-0704."""
     result = await run(
-        "echo $$; bash -c 'sleep 300 & wait' & timeout 300 sleep 300; touch late", context, limit=1
+        "echo $$; bash -c 'bash -c \"sleep 300\" & wait' & timeout 300 sleep 300; touch late",
+        context,
+        limit=1,
     )
     assert (result.error or "").startswith("The command was ended after 1 s, its time limit")
     assert session_members(session_in((result.error or "").partition("then:")[2])) == ()
@@ -232,6 +243,7 @@ async def test_the_newest_line_is_told_while_the_command_runs(tmp_path: Path) ->
 
 
 async def test_a_background_job_outlives_the_call_and_that_is_said(context: ToolContext) -> None:
+    """MB-0701."""
     bash = BashTool()
     result = await run("echo $$; sleep 300 & echo started", context, bash)
     session = session_in(result.output or "")
@@ -247,6 +259,7 @@ async def test_a_background_job_outlives_the_call_and_that_is_said(context: Tool
 
 
 async def test_a_chatty_background_job_does_not_hold_the_call(context: ToolContext) -> None:
+    """MB-0702."""
     result = await run(
         "echo $$; (while :; do echo x; sleep .01; done) & sleep 0.3; echo fg-done", context
     )
@@ -259,6 +272,7 @@ async def test_a_chatty_background_job_does_not_hold_the_call(context: ToolConte
 async def test_secrets_and_start_files_stay_out(
     context: ToolContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """MB-0714."""
     secrets = ("ANTHROPIC_API_KEY", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD", "MY_SECRET")
     for name in (*secrets, "MIDTURN_MODEL_NAME"):
         monkeypatch.setenv(name, "hidden-value")
@@ -274,11 +288,14 @@ async def test_secrets_and_start_files_stay_out(
     assert "BASH_ENV" not in output and "MIDTURN" not in output
 
 
+@pytest.mark.parametrize("editor", ["vi", None])
 async def test_git_never_waits_for_an_editor(
-    context: ToolContext, monkeypatch: pytest.MonkeyPatch
+    context: ToolContext, monkeypatch: pytest.MonkeyPatch, editor: str | None
 ) -> None:
+    """MB-0711."""
     require("git")
-    monkeypatch.setenv("EDITOR", "vi")
+    for name in ("EDITOR", "VISUAL"):
+        monkeypatch.setenv(name, editor) if editor else monkeypatch.delenv(name, raising=False)
     bash = BashTool()
     identity = "git config user.name T && git config user.email t@example.org"
     await run(f"git init -q . && {identity}", context, bash)

@@ -136,6 +136,7 @@ async def test_what_was_left_out_is_said_and_can_be_had(
 async def test_a_linked_folder_that_is_named_is_followed(
     context: ToolContext, tmp_path_factory: pytest.TempPathFactory, find: FindRipgrep
 ) -> None:
+    """MB-0507."""
     outside = tmp_path_factory.mktemp("lib")
     (outside / "z.py").write_text("x")
     (context.workspace / "linked").symlink_to(outside)
@@ -149,6 +150,7 @@ async def test_a_linked_folder_that_is_named_is_followed(
 async def test_a_cycle_of_links_lists_each_file_once(
     context: ToolContext, find: FindRipgrep
 ) -> None:
+    """MB-0508."""
     (context.workspace / "src" / "up").symlink_to("..")
     (context.workspace / "src" / "self").symlink_to(".")
     files = listed(await glob(context, "**/*", find))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -80,6 +81,7 @@ def test_the_declarations_are_those_of_the_specification() -> None:
     ],
 )
 def test_a_bad_input_is_refused_with_the_reason(tool_input: JsonObject) -> None:
+    """MB-0510: an empty pattern."""
     with pytest.raises(InvalidInputError, match="pattern|path|glob|mode|context|head_limit|-i"):
         GrepTool().validate(tool_input)
 
@@ -103,6 +105,7 @@ def test_access_is_reading_the_folder_that_the_path_leads_to(context: ToolContex
 async def test_what_was_left_out_is_said_and_can_be_had(
     context: ToolContext, find: FindRipgrep
 ) -> None:
+    """MB-0502: and MB-0501 for the whole folder."""
     (context.workspace / ".gitignore").write_text("*.log\n")
     for name in (".env", "app.log", "a.txt"):
         (context.workspace / name).write_text("MARK\n")
@@ -140,6 +143,7 @@ async def test_a_glob_never_opens_what_is_hidden_or_ignored(
 async def test_a_folder_that_is_named_is_searched_though_hidden(
     context: ToolContext, find: FindRipgrep
 ) -> None:
+    """MB-0501, MB-0512: a file that is named too."""
     folder = context.workspace / ".github" / "workflows"
     folder.mkdir(parents=True)
     (folder / "ci.yml").write_text("runs-on: x\n")
@@ -160,6 +164,7 @@ async def test_a_linked_folder_that_is_named_is_searched_under_its_name(
 
 
 async def test_a_cycle_of_links_ends(context: ToolContext, find: FindRipgrep) -> None:
+    """MB-0508."""
     folder = context.workspace / "d"
     folder.mkdir()
     (folder / "up").symlink_to("..")
@@ -172,6 +177,7 @@ async def test_a_cycle_of_links_ends(context: ToolContext, find: FindRipgrep) ->
 async def test_a_pattern_that_begins_with_a_dash_is_a_pattern(
     context: ToolContext, find: FindRipgrep
 ) -> None:
+    """MB-0505."""
     (context.workspace / "f").write_text("--flag\n-x\n")
     assert "1:--flag" in ((await grep(context, "--flag", find)).output or "")
     assert "2:-x" in ((await grep(context, "-x", find)).output or "")
@@ -181,6 +187,7 @@ async def test_a_pattern_that_begins_with_a_dash_is_a_pattern(
 async def test_a_bad_pattern_is_an_error_that_says_where(
     pattern: str, context: ToolContext, find: FindRipgrep
 ) -> None:
+    """MB-0510."""
     (context.workspace / "f").write_text("x\n")
     result = await grep(context, pattern, find)
     assert (result.error or "").startswith("regex parse error:")
@@ -188,6 +195,7 @@ async def test_a_bad_pattern_is_an_error_that_says_where(
 
 
 async def test_long_lines_are_cut_around_the_match(context: ToolContext, find: FindRipgrep) -> None:
+    """MB-0504."""
     (context.workspace / "f").write_text(f"before\n{'a' * 3000}needle{'b' * 2000}\nafter\n")
     result = await grep(context, "needle", find, context=1)
     line = next(line for line in (result.output or "").split("\n") if line.startswith("2:"))
@@ -207,6 +215,7 @@ async def test_of_a_line_beyond_all_bounds_the_place_is_still_told(
 async def test_a_line_of_megabytes_costs_little(
     position: float, context: ToolContext, find: FindRipgrep
 ) -> None:
+    """MB-0503."""
     left = int(5_000_000 * position)
     line = '"' * left + "needle" + '"' * (5_000_000 - left)
     (context.workspace / "app.min.js").write_text(f"\n{line}")
@@ -214,6 +223,16 @@ async def test_a_line_of_megabytes_costs_little(
     output = result.output or ""
     assert "app.min.js\n2:" in output and len(output) < 1_500
     assert "needle" in output and "a line of about" in output
+
+
+async def test_a_search_in_a_notebook_shows_no_picture(
+    context: ToolContext, find: FindRipgrep
+) -> None:
+    """MB-0418: all of it on one line."""
+    cells = [{"source": "import os", "outputs": [{"data": {"image/png": "iVBO" * 175_000}}]}]
+    (context.workspace / "nb.ipynb").write_text(json.dumps({"cells": cells}))
+    output = (await grep(context, "import", find, path="nb.ipynb")).output or ""
+    assert "import os" in output and len(output) < 1_500
 
 
 async def test_many_matches_in_a_line_of_megabytes_cost_little(context: ToolContext) -> None:
@@ -278,6 +297,7 @@ async def test_an_unreadable_file_is_said(context: ToolContext, find: FindRipgre
 async def test_a_backtracking_pattern_neither_hangs_nor_stops_the_loop(
     context: ToolContext,
 ) -> None:
+    """MB-0509."""
     (context.workspace / "f").write_text("a" * 40 + "!\n")
     tool = GrepTool(no_ripgrep, seconds=1.0)
     call = asyncio.create_task(tool.run({"pattern": "(a+)+$"}, context))

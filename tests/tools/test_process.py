@@ -127,6 +127,28 @@ async def test_the_time_limit_ends_the_whole_tree() -> None:
     assert session_members(result.session) == ()
 
 
+@pytest.mark.parametrize("grace", [0.0, 0.3])
+async def test_what_made_a_session_of_its_own_is_ended_with_the_rest(grace: float) -> None:
+    """As MB-0703: also when it ignores the request to end, and its parent does not."""
+    output, stop = Collected(), SignalSource()
+    deaf = "trap '' TERM; echo $$; while :; do sleep 0.05; done"
+    call = asyncio.create_task(
+        run(
+            shell(f'setsid sh -c "{deaf}"; echo late'.replace("$$", "\\$\\$")),
+            output,
+            grace=grace,
+            by=stop,
+        )
+    )
+    await output.until_it_holds(b"\n")
+    other = int(output.data)
+    assert os.getsid(other) == other
+    stop.trip(CancelReason.INTERRUPT)
+    await call
+    await until_session_is_empty(other)
+    assert output.data == f"{other}\n".encode()
+
+
 async def test_a_child_that_ignores_term_is_killed_after_the_grace() -> None:
     output, stop = Collected(), SignalSource()
     script = "trap 'echo deaf' TERM; echo up; while :; do sleep 0.05; done"

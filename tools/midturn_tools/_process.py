@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -29,11 +29,15 @@ from midturn_core.interrupt import Signal
 from midturn_tools import _process_guard
 from midturn_tools._child_environment import child_environment
 from midturn_tools._process_guard import (
+    Process,
     kill_session,
     living_sessions,
+    send_signal,
     session_members,
-    signal_session,
+    session_processes,
+    still_living,
 )
+from midturn_tools._start_environment import blank_start_environment
 
 _READ_SIZE = 64 * 1024
 _PIPE_SIZE = 1024 * 1024
@@ -136,6 +140,7 @@ async def run_child(
 
 
 async def _spawn(command: ChildCommand, pipes: list[_Pipe]) -> asyncio.subprocess.Process:
+    blank_start_environment()
     try:
         process = await asyncio.create_subprocess_exec(
             *command.argv,
@@ -187,14 +192,20 @@ async def _until_ended(
 
 async def _end_gently(session: int, grace: float) -> None:
     """TERM first where there is a grace, so that locks and temporary files can be removed."""
+    met = session_processes(session)
     if grace > 0:
         deadline = time.monotonic() + grace
-        signal_session(session, signal.SIGTERM)
-        signal_session(session, signal.SIGCONT)
+        # Parents first: one whose child has ended would go on with its next command.
+        send_signal(met, signal.SIGTERM)
+        send_signal(met, signal.SIGCONT)
         # No event tells that a whole session is gone, only looking does.
-        while session_members(session) and time.monotonic() < deadline:  # noqa: ASYNC110
+        while _anything_left(session, met) and time.monotonic() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(_POLL)
-    kill_session(session)
+    kill_session(session, met)
+
+
+def _anything_left(session: int, met: Iterable[Process]) -> bool:
+    return bool(still_living(met)) or bool(session_members(session))
 
 
 async def _reap(process: asyncio.subprocess.Process) -> None:

@@ -18,48 +18,87 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 _PROC = Path("/proc")
 _ROUNDS = 5
 """A process that forks while the session is being killed is met in the next round."""
 
 
+class Process(NamedTuple):
+    """A living process. The time tells it from a later one that was given the same id."""
+
+    pid: int
+    started: str
+
+
+class _Listed(NamedTuple):
+    process: Process
+    parent: int
+    owners: tuple[int, int]
+    """The ids of its process group and of its session."""
+
+
 def session_members(session: int) -> tuple[int, ...]:
-    """The living processes of a session or process group, zombies not counted."""
-    return tuple(pid for pid, owners in _processes() if session in owners)
+    """The ids of ``session_processes``."""
+    return tuple(process.pid for process in session_processes(session))
+
+
+def session_processes(session: int) -> tuple[Process, ...]:
+    """The living processes of a session or process group, oldest first, zombies not counted.
+
+    Their descendants belong to them although they made a session of their own (``setsid``), as
+    long as no process between has ended: what has cut itself off that far is a daemon.
+    """
+    listed = tuple(_processes())
+    members = {entry.process.pid for entry in listed if session in entry.owners}
+    more = members
+    while more:
+        more = {e.process.pid for e in listed if e.parent in more} - members
+        members |= more
+    found = [entry.process for entry in listed if entry.process.pid in members]
+    return tuple(sorted(found, key=lambda process: (_age(process), process.pid)))
 
 
 def living_sessions() -> frozenset[int]:
     """The ids of all sessions and process groups that have a living process."""
-    return frozenset(owner for _, owners in _processes() for owner in owners)
+    return frozenset(owner for entry in _processes() for owner in entry.owners)
 
 
-def signal_session(session: int, number: int) -> None:
-    """Send one signal to every process of a session."""
-    for pid in session_members(session):
+def still_living(processes: Iterable[Process]) -> frozenset[Process]:
+    return frozenset(processes) & {entry.process for entry in _processes()}
+
+
+def send_signal(processes: Iterable[Process], number: int) -> None:
+    """Send one signal to each, in this order."""
+    for process in processes:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
+            os.kill(process.pid, number)
 
 
-def kill_session(session: int) -> None:
-    """End every process of a session at once."""
+def kill_session(session: int, met: Iterable[Process] = ()) -> None:
+    """End every process of a session at once; ``met`` are such that were seen in it before."""
+    members = still_living(met) | set(session_processes(session))
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(session, signal.SIGKILL)
     for _ in range(_ROUNDS):
-        members = session_members(session)
+        send_signal(members, signal.SIGKILL)
+        members = still_living(members) | set(session_processes(session))
         if not members:
             return
-        for pid in members:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
 
 
-def _processes() -> Iterator[tuple[int, tuple[int, int]]]:
-    """Of every living process that may be looked at: its id, and those of its group and session."""
+def _age(process: Process) -> int:
+    """A parent comes before its children; where no number is told, by its id alone."""
+    return int(process.started) if process.started.isdigit() else 0
+
+
+def _processes() -> Iterator[_Listed]:
+    """Every living process that may be looked at."""
     return _from_proc() if (_PROC / "self" / "stat").exists() else _from_ps()
 
 
-def _from_proc() -> Iterator[tuple[int, tuple[int, int]]]:
+def _from_proc() -> Iterator[_Listed]:
     for entry in os.listdir(_PROC):
         if not entry.isdigit():
             continue
@@ -68,20 +107,27 @@ def _from_proc() -> Iterator[tuple[int, tuple[int, int]]]:
         except OSError:
             continue
         # The name in parentheses may hold anything, blanks and parentheses included.
-        state, _, group, session = status.rpartition(b")")[2].split()[:4]
+        fields = status.rpartition(b")")[2].split()
+        state, parent, group, session = fields[:4]
         if state not in (b"Z", b"X"):
-            yield int(entry), (int(group), int(session))
+            process = Process(int(entry), fields[19].decode())
+            yield _Listed(process, int(parent), (int(group), int(session)))
 
 
-def _from_ps() -> Iterator[tuple[int, tuple[int, int]]]:
+def _from_ps() -> Iterator[_Listed]:
     listing = subprocess.run(
-        ["/bin/ps", "-axo", "pid=,state="], capture_output=True, check=False, text=True
+        ["/bin/ps", "-axo", "pid=,ppid=,state=,lstart="],
+        capture_output=True,
+        check=False,
+        text=True,
+        env={**os.environ, "LC_ALL": "C"},
     )
     for line in listing.stdout.splitlines():
-        pid, _, state = line.strip().partition(" ")
-        if pid.isdigit() and not state.strip().startswith("Z"):
+        pid, parent, state, started = (*line.split(None, 3), "", "", "", "")[:4]
+        if pid.isdigit() and parent.isdigit() and not state.startswith("Z"):
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                yield int(pid), (os.getpgid(int(pid)), os.getsid(int(pid)))
+                owners = os.getpgid(int(pid)), os.getsid(int(pid))
+                yield _Listed(Process(int(pid), started.strip()), int(parent), owners)
 
 
 def main(orders: Iterable[str]) -> None:
