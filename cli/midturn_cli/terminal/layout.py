@@ -26,6 +26,7 @@ from midturn_cli.terminal.draft import Draft
 from midturn_cli.terminal.frame_output import NO_WRAP
 from midturn_cli.terminal.hidden_letters import HiddenLetters, Tabs, shown_line, visible
 from midturn_cli.terminal.region_rows import RegionTexts, RowsControl, row_fragments
+from midturn_cli.terminal.search_row import search_row
 from midturn_cli.terminal.stack import Stack, StackPart
 
 GLYPH = "› "
@@ -107,11 +108,7 @@ class Region:
 
     def __init__(self, model: RegionModel) -> None:
         self._model = model
-        self._search = SearchToolbar()
-        self._search.control.input_processors = [
-            HiddenLetters(),
-            *(self._search.control.input_processors or ()),
-        ]
+        self._search = search_row(model.draft.buffer)
         self._draft = _draft_control(model, self._search)
         self.input_window = Window(self._draft, wrap_lines=True)
         self.reason_window = Window(_reason_control(model))

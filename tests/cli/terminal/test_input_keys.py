@@ -255,6 +255,20 @@ async def test_ctrl_r_finds_an_earlier_line() -> None:
         await until(lambda: terminal.session.texts.count("find the needle") == 2)
 
 
+async def test_the_search_says_when_no_earlier_line_has_the_text() -> None:
+    async with live_terminal() as terminal:
+        for line in ("something else", "find the Needle"):
+            terminal.send(f"{line}\r")
+            await terminal.draft_is("")
+        terminal.send("\x12NEED")
+        await terminal.shows("search earlier lines: NEED")
+        await terminal.shows("find the Needle")
+        terminal.send("s")
+        await terminal.shows("no earlier line has: NEEDs")
+        terminal.send("\x7f")
+        await terminal.shows("search earlier lines: NEED")
+
+
 async def test_vi_keys_edit_and_esc_first_leaves_insert_mode() -> None:
     async with live_terminal(FakeSession(busy=True), TerminalSetup(keys="vi")) as terminal:
         terminal.send("hello wrld")
