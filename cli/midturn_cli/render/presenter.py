@@ -174,7 +174,8 @@ class ScreenPresenter:
         )
 
     def _tail_rows(self, width: int, rows_above: int) -> list[str]:
-        if self._answer is None:
+        if self._answer is None or self._pending:
+            # What is final and not written yet comes before it.
             return []
         look = self._look
         # In a window of half the width the live region has twice as many rows, and as many are

@@ -488,6 +488,19 @@ def test_a_slow_terminal_gets_one_block_at_a_time() -> None:
     assert subject.take_committed(80) == "· notice 3\n· notice 4\n"
 
 
+def test_the_open_end_of_an_answer_is_not_shown_before_what_comes_above_it() -> None:
+    subject, clock = presenter()
+    for text in ("first\n\n", "second\n\n", "open"):
+        subject.apply(TextDelta(text))
+        subject.take_committed(80, max_chars=0)
+    subject.apply(Notice(NoticeLevel.INFO, "a notice\nof two rows"))
+    subject.apply(Notice(NoticeLevel.INFO, "another one"))
+    subject.take_committed(80, max_chars=5)
+    assert subject.has_committed and subject.live(80, 24, clock.now).tail == ""
+    subject.take_committed(80)
+    assert subject.live(80, 24, clock.now).tail.endswith("open")
+
+
 def test_a_dropped_backlog_says_how_much_is_missing() -> None:
     subject, _ = presenter()
     for i in range(100):
