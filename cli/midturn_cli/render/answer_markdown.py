@@ -1,17 +1,33 @@
-"""The Markdown of answers, as Rich prints it, with nothing left out of what was written.
+"""The Markdown of answers, as Rich prints it, but for what cannot be known while it comes.
 
 Rich drops HTML and puts an image before the block it stands in, which may be on the screen by then:
-here HTML is text, and an image is its description and address, in its place.
+here HTML is text, and an image is its description and address, in its place. Rich makes the numbers
+of a list as wide as its last one: here an item depends on no later one.
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
-from rich.markdown import Markdown
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import ListElement, Markdown, MarkdownElement
 
 IMAGE_SIGN = "🌆"
+_WIDEST_USUAL_NUMBER = 99
+"""Items up to this one have their texts in one column."""
+
+
+class NumberedList(ListElement):
+    """An ordered list whose items need no more room than their own number."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        first = 1 if self.list_start is None else self.list_start
+        for number, item in enumerate(self.items, first):
+            widest = max(number, _WIDEST_USUAL_NUMBER)
+            yield from item.render_number(console, options, number, widest)
 
 
 def answer_parser() -> MarkdownIt:
@@ -23,6 +39,11 @@ def answer_parser() -> MarkdownIt:
 
 class AnswerMarkdown(Markdown):
     """A whole answer in one go."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "ordered_list_open": NumberedList,
+    }
 
     def __init__(self, text: str, code_theme: str) -> None:
         super().__init__("", code_theme=code_theme, hyperlinks=False)

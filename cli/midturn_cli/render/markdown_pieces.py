@@ -34,7 +34,7 @@ class _AfterNoGap(MarkdownElement):
 
 class _BlockMarkdown(AnswerMarkdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
-        **Markdown.elements,
+        **AnswerMarkdown.elements,
         "after_gap": _AfterGap,
         "after_no_gap": _AfterNoGap,
     }

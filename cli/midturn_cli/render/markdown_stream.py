@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, MutableMapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -38,10 +39,6 @@ FENCE_KEPT = 6
 """Lines at the end of an open code block whose colours may still change."""
 FENCE_CONTEXT = 200
 """Lines after which the highlighter starts afresh, so that a step has a bounded cost."""
-LONG_LIST = 200
-"""Lines of an open numbered list from which on its items are final one by one: how wide its numbers
-are depends on the last one. Items of other lists are final as soon as the next one begins.
-"""
 LONGEST_LINE = 10_000
 LONGEST_BLOCK = 200_000
 """Characters; beyond them text is shown as it is: parsing could take any time."""
@@ -88,6 +85,20 @@ class _OpenFence:
         return FencePiece(self.language, self.context, lines, False, True, self.gap)
 
 
+@dataclass(slots=True)
+class _OpenList:
+    """A list of which some items are final already."""
+
+    number: int
+    """That of its next item: what is written there does not count."""
+
+    def numbered(self, tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+        """The tokens of a parse that began with its next item."""
+        opening = copy(tokens[0])
+        opening.attrs = {**opening.attrs, "start": self.number}
+        return (opening, *tokens[1:])
+
+
 class MarkdownStream:
     """One answer. ``feed`` its text (cleaned), ``take`` what is final, ``tail`` the rest.
 
@@ -103,7 +114,7 @@ class MarkdownStream:
         self._new_line_came = False
         self._gap = False
         self._fence: _OpenFence | None = None
-        self._in_list = False
+        self._list: _OpenList | None = None
         self._parse_again = 0.0
         self._tail_again = 0.0
         self._tail_width = 0
@@ -210,9 +221,10 @@ class MarkdownStream:
             self._fence = None
             self._gap = True
             done = done[1:]
-        elif self._in_list:
-            pieces.append(BlocksPiece(done[0].tokens, True, _source(done[:1], lines), joined=True))
-            self._in_list = False
+        elif self._list is not None:
+            tokens = self._list.numbered(done[0].tokens)
+            pieces.append(BlocksPiece(tokens, True, _source(done[:1], lines), joined=True))
+            self._list = None
             self._gap = True
             done = done[1:]
         for some in _in_portions(done):
@@ -241,18 +253,17 @@ class MarkdownStream:
 
     def _list_step(self, block: _Block, cut: _Cut) -> list[MarkdownPiece]:
         """Commit all items of an open list but the last, and forget their source."""
-        opening = block.tokens[0]
         items = _items_of(block)
-        numbered = opening.type == "ordered_list_open"
-        short = numbered and block.end_line - _start_line(opening) <= LONG_LIST
-        if short or len(items) < 2:
+        if len(items) < 2:
             return []
         last = items[-1]
-        start, end = _start_line(opening) - cut.shift, _start_line(block.tokens[last]) - cut.shift
-        tokens = (*block.tokens[:last], block.tokens[-1])
+        opening, following = block.tokens[0], block.tokens[last]
+        start, end = _start_line(opening) - cut.shift, _start_line(following) - cut.shift
+        open_list = self._list or _OpenList(_first_number(opening))
+        tokens = open_list.numbered((*block.tokens[:last], block.tokens[-1]))
         source = "\n".join(cut.lines[start:end])
-        piece = BlocksPiece(tokens, self._gap, source, joined=self._in_list)
-        self._in_list = True
+        piece = BlocksPiece(tokens, self._gap, source, joined=self._list is not None)
+        self._list = _OpenList(open_list.number + len(items) - 1)
         self._gap = True
         self._source = "\n".join(cut.lines[end:]) + cut.partial
         return [piece]
@@ -261,7 +272,7 @@ class MarkdownStream:
         piece = PlainPiece(text, self._gap)
         self._gap = True
         self._fence = None
-        self._in_list = False
+        self._list = None
         return [piece]
 
     def _render_tail(self, canvas: Canvas, width: int, code_theme: str) -> list[str]:
@@ -285,8 +296,12 @@ class MarkdownStream:
             return [PlainPiece(source, self._gap)]
         if self._fence is not None and tokens:
             return [self._fence.rest(tokens[0])]
-        joined = self._in_list
-        return [BlocksPiece(tuple(tokens), self._gap, source, joined)] if tokens else []
+        if not tokens:
+            return []
+        blocks = tuple(tokens)
+        if self._list is not None:
+            return [BlocksPiece(self._list.numbered(blocks), self._gap, source, joined=True)]
+        return [BlocksPiece(blocks, self._gap, source)]
 
 
 def _top_level(tokens: list[Token]) -> list[_Block]:
@@ -312,6 +327,11 @@ def _items_of(block: _Block) -> list[int]:
         for index, token in enumerate(block.tokens)
         if token.type == "list_item_open" and token.level == level
     ]
+
+
+def _first_number(opening: Token) -> int:
+    start = opening.attrGet("start")
+    return 1 if start is None else int(start)
 
 
 def _start_line(opening: Token) -> int:

@@ -167,17 +167,33 @@ def test_a_long_list_is_the_same_whatever_the_pieces(mark: str) -> None:
     assert streamed(text, seed=4) == one_shot(text)
 
 
-@pytest.mark.parametrize("items", ["- item\n" * 2, "1. item\n" * 300])
+@pytest.mark.parametrize("items", ["- item\n" * 2, "1. item\n" * 2])
 def test_items_of_a_list_are_final_before_its_end(items: str) -> None:
     stream = MarkdownStream()
     stream.feed(items)
     assert stream.take(at_once=True)
 
 
-def test_numbered_items_wait_until_the_width_of_the_numbers_is_likely() -> None:
-    stream = MarkdownStream()
-    stream.feed("1. item\n" * 150)
-    assert not stream.take(at_once=True)
+@pytest.mark.parametrize(
+    "written", [[1] * 130, [95, 2, 7, *range(100)], [0] * 12, [999_999_990] * 20]
+)
+def test_numbered_items_count_on_whatever_the_pieces(written: list[int]) -> None:
+    items = "".join(
+        f"{number}. word " + "and more " * (i % 12) + "\n" for i, number in enumerate(written)
+    )
+    text = f"Before\n\n{items}\nBetween\n\n3) another\n3) list\n"
+    shown = SGR.sub("", one_shot(text))
+    assert [int(n) for n in re.findall(r"(?m)^ +(\d+) word", shown)] == [
+        *range(written[0], written[0] + len(written))
+    ]
+    for largest in (5, 60, 4_000):
+        assert streamed(text, seed=largest, largest=largest) == one_shot(text)
+
+
+def test_the_texts_of_ten_items_and_more_stand_in_one_column() -> None:
+    shown = SGR.sub("", one_shot("".join(f"{n}. x\n" for n in range(1, 101))))
+    columns = [row.index("x") for row in shown.split("\n") if "x" in row]
+    assert set(columns[:99]) == {4} and columns[99] == 5
 
 
 def test_rows_of_a_long_code_block_are_final_before_its_end() -> None:
@@ -220,11 +236,11 @@ def render_pieces(pieces: list[MarkdownPiece]) -> str:
 
 def test_the_tail_shows_the_last_rows_of_the_open_block() -> None:
     stream = MarkdownStream(clock=iter(range(1_000)).__next__)
-    stream.feed("Done.\n\n" + "".join(f"{i}. item\n" for i in range(30)) + "30. half")
+    stream.feed("Done.\n\n" + "".join(f"row {i}  \n" for i in range(30)) + "row 30")
     stream.take(at_once=True)
     rows = [SGR.sub("", row) for row in stream.tail(CANVAS, 40, 10, THEME)]
     assert len(rows) == 10
-    assert rows[-1].strip() == "30 half"
+    assert rows[-1].strip() == "row 30"
 
 
 def test_the_tail_is_never_filled_to_the_full_width() -> None:
