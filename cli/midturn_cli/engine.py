@@ -10,33 +10,32 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
 from midturn_cli.batch_history import BatchHistory
 from midturn_cli.finished_results import FinishedResults
-from midturn_cli.launch import Launch, SessionStart
+from midturn_cli.launch import Launch
 from midturn_cli.log_file import close_log, open_log
 from midturn_cli.render.theme import ThemeChoice
+from midturn_cli.session_calls import tool_batches
+from midturn_cli.session_opening import open_session
+from midturn_cli.session_permissions import session_authorizer
 from midturn_cli.session_queue import SessionQueue
-from midturn_cli.session_status import cost_of, status_of
+from midturn_cli.session_status import status_of
 from midturn_cli.shown_number import ShownNumber
-from midturn_cli.stored_rules import store_allow_rule
 from midturn_cli.subagents import SessionSubagents
 from midturn_cli.ui_events import StatusChanged, StatusInfo, UiEvent
 from midturn_core import paths
 from midturn_core.agent import Agent, AgentParts, ModelSettings
 from midturn_core.batches import ToolBatches
-from midturn_core.call_runner import ToolCallRunner
 from midturn_core.config import Config, WebConfig
-from midturn_core.conversation import Cleared, Conversation
+from midturn_core.conversation import Cleared
 from midturn_core.delivery import DeliveryRules, InputDelivery
 from midturn_core.dispatch.config import ToolConcurrencyConfig
 from midturn_core.dispatch.dispatcher import DefaultParallelToolDispatcher
-from midturn_core.dispatch.runner import BatchCall
 from midturn_core.dispatch.speedup import SpeedupMeter
-from midturn_core.errors import ConfigError
 from midturn_core.events import (
     CompactionFinished,
     Event,
@@ -57,15 +56,11 @@ from midturn_core.permission.ask import AskHandler
 from midturn_core.permission.authorizer import Authorizer
 from midturn_core.permission.decision import PermissionMode
 from midturn_core.permission.gate import AskGate
-from midturn_core.permission.policy import PermissionPolicy
-from midturn_core.permission.rules import Rule, RuleSet, check_rules
-from midturn_core.permission.stage import PermissionStage
+from midturn_core.permission.rules import check_rules
 from midturn_core.prompt import Surroundings, build_system_prompt
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.reminder import SystemReminderFormatter
-from midturn_core.read_files import ReadFiles
-from midturn_core.session.store import Resumed, SessionStore
-from midturn_core.tool import BlockingRunner, ToolContext, ToolRegistry
+from midturn_core.tool import ToolRegistry
 from midturn_tools.standard import StandardTools, standard_tools
 
 
@@ -103,16 +98,13 @@ class Engine:
         self.launch = launch
         self.front = front
         self._make_model = make_model
-        self.store = SessionStore(paths.sessions_folder(os.environ, demo=launch.demo))
-        self.resumed = self._resume()
+        opened = open_session(launch)
+        self.store, self.session, self.resumed = opened.store, opened.session, opened.resumed
         self.log_warning = open_log(launch.config.log, os.environ)
-        self.session = self.resumed.session if self.resumed else self.store.create(self.workspace)
         self.session.log.on_trouble = self.warn
         self.context_id = AgentRuntimeId(self.session.id)
-        self.conversation = self._conversation()
-        self.read_files = ReadFiles(
-            self.resumed.stamps if self.resumed else None, self.session.record_stamp
-        )
+        self.conversation = opened.conversation()
+        self.read_files = opened.read_files()
         self.session_queue = SessionQueue(
             self.config.queue, self.context_id, self.session, paths.queue_file(os.environ)
         )
@@ -184,49 +176,11 @@ class Engine:
 
     @cached_property
     def authorizer(self) -> Authorizer:
-        permissions = self.config.permissions
-        rules = RuleSet.parse(permissions.allow, permissions.ask, permissions.deny)
-        policy = PermissionPolicy(
-            workspace=self.workspace,
-            rules=rules,
-            mode=PermissionMode(permissions.mode),
-            home=paths.home_folder(os.environ).resolve(),
-            own_folders=(
-                paths.config_folder(os.environ).resolve(),
-                paths.state_folder(os.environ).resolve(),
-            ),
-        )
-        return Authorizer(policy, self.gate, store_rule=self._store_rule)
-
-    def _store_rule(self, rule: Rule) -> bool:
-        """Answered with "always": the rule goes to the user's file."""
-        file = self.launch.loaded.file
-        try:
-            store_allow_rule(file, rule, self.workspace)
-        except ConfigError as error:
-            self.warn(f"{rule.text} is allowed for this session, but was not stored: {error}")
-            return False
-        self.emit(Notice(NoticeLevel.INFO, f"Always allowed: {rule.text}, stored in {file}"))
-        return True
+        return session_authorizer(self.launch, self.gate, self.emit)
 
     @cached_property
     def batches(self) -> ToolBatches:
-        permission = PermissionStage(self.authorizer, self.context_id)
-        runner = ToolCallRunner(
-            self.registry,
-            permission,
-            self._tool_context,
-            self.interceptors,
-            permission.permits,
-        )
-        return ToolBatches(
-            self.context_id,
-            self.registry,
-            self.dispatcher,
-            runner,
-            self.observe,
-            self.session.record_batch,
-        )
+        return tool_batches(self)
 
     @cached_property
     def delivery(self) -> InputDelivery:
@@ -308,14 +262,6 @@ class Engine:
     def status(self) -> StatusInfo:
         return status_of(self)
 
-    def cost(self) -> float | None:
-        """Money spent in this session; None without a price for the model."""
-        return cost_of(self)
-
-    def cost_text(self) -> str:
-        cost = self.cost()
-        return "" if cost is None else f"{cost:.4f}"
-
     def rule_warnings(self) -> list[str]:
         """One sentence per permission rule that can never match (D42), and per thing that is wrong
         in the definition of a subagent.
@@ -333,21 +279,6 @@ class Engine:
             await self.demo_site.close()
         self.session.close()
         close_log()
-
-    def _resume(self) -> Resumed | None:
-        match self.launch.session:
-            case SessionStart.NEW | SessionStart.CHOOSE:
-                return None
-            case SessionStart.LATEST:
-                return self.store.resume(self.store.latest(self.workspace), self.workspace)
-            case SessionStart.NAMED:
-                return self.store.resume(self.store.find(self.launch.session_id), self.workspace)
-
-    def _conversation(self) -> Conversation:
-        conversation = Conversation(self.session.record_change)
-        if self.resumed:
-            conversation.replay(self.resumed.changes)
-        return conversation
 
     def _agent_parts(self) -> AgentParts:
         return AgentParts(
@@ -375,18 +306,6 @@ class Engine:
             return web
         # The site is on this machine, where no proxy leads.
         return replace(web, allow_hosts=(*web.allow_hosts, self.demo_site.host), proxy="none")
-
-    def _tool_context(self, call: BatchCall, run_blocking: BlockingRunner) -> ToolContext:
-        return ToolContext(
-            context_id=self.context_id,
-            workspace=self.workspace,
-            read_files=self.read_files,
-            signal=call.signal,
-            run_blocking=run_blocking,
-            progress=call.progress,
-            tool_use_id=call.tool_use.id,
-            withholds=partial(self.authorizer.withholds, call.tool_use.name),
-        )
 
     def warn(self, text: str) -> None:
         self.emit(Notice(NoticeLevel.WARNING, text))

@@ -19,6 +19,7 @@ from midturn_cli.options import UsageError
 from midturn_cli.outside_queue import shared_store
 from midturn_cli.render.cells import cut
 from midturn_cli.render.clean import clean, one_line
+from midturn_cli.session_status import cost_of
 from midturn_cli.stream_json import event_to_json
 from midturn_cli.ui_events import UiEvent
 from midturn_core.errors import MidturnError, QueueStoreError
@@ -193,7 +194,7 @@ def result_json(engine: Engine, ended: TurnEnded, answer: str, error: str) -> di
         "model": engine.model_settings.name,
         "demo": engine.launch.demo,
     }
-    cost = engine.cost()
+    cost = cost_of(engine)
     return result if cost is None else {**result, "cost": round(cost, 6)}
 
 

@@ -26,7 +26,7 @@ def status_of(engine: Engine) -> StatusInfo:
         per_batch_max=parallel.batch_slots,
         context_percent=round(100 * tokens / CONTEXT_WINDOW) if tokens else None,
         tokens=engine.agent.session_usage.context_tokens,
-        cost=engine.cost_text(),
+        cost=cost_text(engine),
         slots_in_use=dispatcher.slots_in_use,
         slots_by_agent=tuple(
             (context_id.agent, count)
@@ -47,3 +47,9 @@ def cost_of(engine: Engine) -> float | None:
         + usage.cache_read_tokens * price.cache_read
         + usage.cache_write_tokens * price.cache_write
     ) / 1_000_000
+
+
+def cost_text(engine: Engine) -> str:
+    """The same to show; empty without a price."""
+    cost = cost_of(engine)
+    return "" if cost is None else f"{cost:.4f}"

@@ -12,12 +12,8 @@ from typing import TypeAlias, assert_never
 
 from midturn_cli.render.blocks import (
     Block,
-    EchoBlock,
     LiveCall,
-    NoticeBlock,
-    OutputBlock,
     PanelTitle,
-    PromptBlock,
     RemarkBlock,
     ShellBlock,
 )
@@ -28,16 +24,17 @@ from midturn_cli.render.clean import (
 from midturn_cli.render.early_calls import EarlyCall, EarlyCalls
 from midturn_cli.render.event_blocks import (
     cleaned_ask,
-    expanded_block,
     greeting_block,
     readable,
-    table_block,
+    said_block,
     turn_end_block,
 )
 from midturn_cli.render.open_batches import OpenBatches
 from midturn_cli.render.open_message import Activity, OpenMessage
 from midturn_cli.render.open_subagents import OpenSubagents
-from midturn_cli.render.words import delivered, origin_words, queue_words, receipt
+from midturn_cli.render.shown_prompts import ShownPrompts
+from midturn_cli.render.shown_queue import ShownQueue, is_main, shown_queue
+from midturn_cli.render.words import delivered, receipt
 from midturn_cli.ui_events import (
     AnswerReplayed,
     ClipboardText,
@@ -55,7 +52,6 @@ from midturn_cli.ui_events import (
     UiEvent,
     UserEcho,
 )
-from midturn_core.config import QueueConfig
 from midturn_core.dispatch.speedup import RoundTrips
 from midturn_core.events import (
     AskAnswered,
@@ -87,10 +83,7 @@ from midturn_core.events import (
     TurnStarted,
     UsageChanged,
 )
-from midturn_core.ids import AgentRuntimeId
 from midturn_core.permission.ask import Ask
-from midturn_core.queue.barriers import behind_command, behind_edited
-from midturn_core.queue.types import QueuedInput
 
 _TurnEvent: TypeAlias = TurnStarted | StepStarted | InputsDelivered | TurnEnded
 _CallEvent: TypeAlias = (
@@ -105,17 +98,7 @@ _CallEvent: TypeAlias = (
 )
 _QuietEvent: TypeAlias = QueueChanged | StatusChanged | UsageChanged | ClipboardText | ThemeChanged
 _AskEvent: TypeAlias = AskRequested | AskAnswered | AskWithdrawn
-_CommandEvent: TypeAlias = (
-    UserEcho
-    | CommandOutput
-    | CommandTable
-    | ShellLineStarted
-    | ShellLineFinished
-    | Greeting
-    | AnswerReplayed
-    | PromptReplayed
-    | ResultExpanded
-)
+_SessionEvent: TypeAlias = ShellLineStarted | ShellLineFinished | Greeting | AnswerReplayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +116,7 @@ class UiState:
 
     def __init__(self, *, expand_tabs: bool = True) -> None:
         self.status: StatusInfo | None = None
-        self.queue: tuple[QueuedInput, ...] = ()
-        self.queue_words = ""
-        """How many wait in each tier."""
-        self.queue_settings = QueueConfig()
-        self.unstored: frozenset[str] = frozenset()
-        """The uuids of what the store does not have."""
-        self.store_fails = False
-        self.barred: frozenset[str] = frozenset()
-        """The uuids of what waits behind a command."""
-        self.edited: int | None = None
-        """The place of the input that is being edited."""
-        self.behind_edited: frozenset[str] = frozenset()
-        """The uuids of what waits behind an input that is being edited."""
+        self.queue = ShownQueue()
         self.asks: tuple[Ask, ...] = ()
         """Open questions, cleaned, oldest first; the first is on screen."""
         self.shell_lines: tuple[ShellLine, ...] = ()
@@ -156,8 +127,7 @@ class UiState:
         self._message = OpenMessage(expand_tabs=expand_tabs)
         self._round_trips = RoundTrips()
         self._subagents = OpenSubagents()
-        self._waited: set[str] = set()
-        self._echoed: set[str] = set()
+        self._prompts = ShownPrompts()
 
     @property
     def activity(self) -> Activity | None:
@@ -215,8 +185,15 @@ class UiState:
                 return self._turn(event, now)
             case AskRequested() | AskAnswered() | AskWithdrawn():
                 return self._ask(event)
-            case Notice():
-                return [NoticeBlock(event.level, readable(event.text))]
+            case (
+                Notice()
+                | UserEcho()
+                | CommandOutput()
+                | CommandTable()
+                | PromptReplayed()
+                | ResultExpanded()
+            ):
+                return [said_block(event)]
             case SubagentEvent():
                 return self._subagents.apply(event, now)
             case (
@@ -250,25 +227,26 @@ class UiState:
             ):
                 return self._message.apply(event, now)
             case _:
-                return self._command(event, now)
+                return self._session(event, now)
 
     def _turn(self, event: _TurnEvent, now: float) -> list[Block]:
         match event:
             case TurnStarted():
-                if not _is_main(event.context_id):
+                if not is_main(event.context_id):
                     return []
                 self.busy = True
-                self._echoed.clear()
-                return self._prompts(event.inputs, "")
+                self._prompts.begin_turn()
+                return self._prompts.delivered(event.inputs, "")
             case StepStarted():
                 self._early.forget()
                 self._message.wait(now)
                 return []
             case InputsDelivered():
                 ended = self._message.end(now)
-                return [*ended, *self._prompts(event.inputs, delivered(event.point, event.step))]
+                point = delivered(event.point, event.step)
+                return [*ended, *self._prompts.delivered(event.inputs, point)]
             case TurnEnded():
-                return self._end_turn(event, now) if _is_main(event.context_id) else []
+                return self._end_turn(event, now) if is_main(event.context_id) else []
             case _:
                 assert_never(event)
 
@@ -279,21 +257,9 @@ class UiState:
         self.busy = False
         self.asks = ()
         self._subagents.clear()
-        self._waited &= {item.uuid for item in self.queue}
+        self._prompts.end_turn(self.queue.items)
         if event.reason is not TurnEndReason.DONE or event.error:
             blocks.append(turn_end_block(event))
-        return blocks
-
-    def _prompts(self, inputs: tuple[QueuedInput, ...], point: str) -> list[Block]:
-        blocks: list[Block] = []
-        for item in inputs:
-            if not _is_main(item.context_id) or item.uuid in self._echoed:
-                continue
-            self._echoed.add(item.uuid)
-            waited = bool(point) or item.uuid in self._waited
-            self._waited.discard(item.uuid)
-            tier = item.priority.name if waited else ""
-            blocks.append(PromptBlock(readable(item.input_text), tier, point, origin_words(item)))
         return blocks
 
     def _call(self, event: _CallEvent, now: float) -> list[Block]:
@@ -337,19 +303,8 @@ class UiState:
     def _quiet(self, event: _QuietEvent) -> list[Block]:
         match event:
             case QueueChanged():
-                self.queue = tuple(item for item in event.items if _is_main(item.context_id))
-                self.queue_settings = event.settings
-                self.unstored, self.store_fails = event.unstored, event.store_fails
-                self.queue_words = queue_words(self.queue)
-                self.barred = behind_command(self.queue)
-                places = (n for n, item in enumerate(self.queue) if item.being_edited)
-                self.edited = next(places, None)
-                # Few are edited, and many may wait.
-                nothing = frozenset[str]()
-                edited = self.edited is not None
-                self.behind_edited = behind_edited(self.queue) if edited else nothing
-                # A line typed when idle passes through the queue too, but it did not wait there.
-                self._waited |= {item.uuid for item in self.queue if self.busy or item.held}
+                self.queue = shown_queue(event)
+                self._prompts.waiting(self.queue.items, busy=self.busy)
             case StatusChanged():
                 self.status = event.status
             case UsageChanged():
@@ -362,14 +317,8 @@ class UiState:
                 assert_never(event)
         return []
 
-    def _command(self, event: _CommandEvent, now: float) -> list[Block]:
+    def _session(self, event: _SessionEvent, now: float) -> list[Block]:
         match event:
-            case UserEcho():
-                return [EchoBlock(readable(event.text))]
-            case CommandOutput():
-                return [OutputBlock(readable(event.text), event.markdown, event.error)]
-            case CommandTable():
-                return [table_block(event)]
             case ShellLineStarted():
                 line = ShellLine(event.id, reveal_line(event.command), now)
                 self.shell_lines = (*self.shell_lines, line)
@@ -382,13 +331,5 @@ class UiState:
                 return [greeting_block(event)]
             case AnswerReplayed():
                 return self._message.replayed(event.text)
-            case ResultExpanded():
-                return [expanded_block(event)]
-            case PromptReplayed():
-                return [PromptBlock(readable(event.text))]
             case _:
                 assert_never(event)
-
-
-def _is_main(context_id: AgentRuntimeId) -> bool:
-    return context_id.agent == "main"

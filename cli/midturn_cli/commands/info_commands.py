@@ -12,6 +12,7 @@ from pathlib import Path
 
 from midturn_cli.commands.arguments import no_arguments
 from midturn_cli.commands.command import Command, Use
+from midturn_cli.session_status import cost_text
 from midturn_cli.subcommands.config import config_rows
 from midturn_core import paths
 from midturn_core.config_loader import LoadedConfig
@@ -76,7 +77,7 @@ def cost(use: Use) -> None:
         ("all", usage.context_tokens),
     )
     rows = [(kind, f"{count:,}") for kind, count in kinds]
-    money = engine.cost_text()
+    money = cost_text(engine)
     if money:
         footer = f"{money} at your prices of {name}, in your currency"
     elif engine.launch.demo:

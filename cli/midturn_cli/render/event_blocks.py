@@ -3,28 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias, assert_never
 
 from midturn_cli.render.blocks import (
     Block,
     CallInfo,
+    EchoBlock,
     ExpandedBlock,
     GreetingBlock,
     NoticeBlock,
+    OutputBlock,
+    PromptBlock,
     RemarkBlock,
     TableBlock,
     TurnEndBlock,
 )
 from midturn_cli.render.clean import clean, one_line, reveal, reveal_line, shorten_blank_lines
 from midturn_cli.render.open_batches import clean_detail, clean_diff
-from midturn_cli.ui_events import CommandTable, Greeting, ResultExpanded
-from midturn_core.events import CompactionFinished, MessageEnded, NoticeLevel, TurnEnded
+from midturn_cli.ui_events import (
+    CommandOutput,
+    CommandTable,
+    Greeting,
+    PromptReplayed,
+    ResultExpanded,
+    UserEcho,
+)
+from midturn_core.events import CompactionFinished, MessageEnded, Notice, NoticeLevel, TurnEnded
 from midturn_core.model.messages import DiffDetail, StopReason, TranscriptDetail
 from midturn_core.permission.ask import Ask
+
+_Said: TypeAlias = (
+    Notice | UserEcho | CommandOutput | CommandTable | PromptReplayed | ResultExpanded
+)
 
 
 def readable(text: str) -> str:
     """Text of several lines, cleaned, without long runs of empty lines."""
     return shorten_blank_lines(clean(text)).strip("\n")
+
+
+def said_block(event: _Said) -> Block:
+    """What an event has to say, whatever else is on the screen."""
+    match event:
+        case Notice():
+            return NoticeBlock(event.level, readable(event.text))
+        case UserEcho():
+            return EchoBlock(readable(event.text))
+        case CommandOutput():
+            return OutputBlock(readable(event.text), event.markdown, event.error)
+        case CommandTable():
+            return table_block(event)
+        case PromptReplayed():
+            return PromptBlock(readable(event.text))
+        case ResultExpanded():
+            return expanded_block(event)
+        case _:
+            assert_never(event)
 
 
 def cut_remark(event: MessageEnded, *, shown: bool) -> list[Block]:

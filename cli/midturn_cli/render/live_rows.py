@@ -158,7 +158,7 @@ def queue_rows(state: UiState, theme: Theme, width: int, max_rows: int) -> list[
     """The newest waiting inputs in delivery order, each with its tier and when it goes; the one
     that is being edited is always among them, and marked.
     """
-    count, edited = len(state.queue), state.edited
+    count, edited = len(state.queue.items), state.queue.edited
     if max_rows <= 0 or not count:
         return []
     if max_rows == 1 and count > 1 and edited is None:
@@ -175,7 +175,7 @@ def queue_rows(state: UiState, theme: Theme, width: int, max_rows: int) -> list[
 
 def _queue_window(state: UiState, theme: Theme, width: int, places: range) -> list[Text]:
     """These rows, and how many there are above and below."""
-    below = len(state.queue) - places.stop
+    below = len(state.queue.items) - places.stop
     return [
         *([_more(places.start, theme)] if places.start else []),
         *(_queue_row(state, place, theme, width) for place in places),
@@ -188,16 +188,17 @@ def _more(count: int, theme: Theme) -> Text:
 
 
 def _queue_row(state: UiState, place: int, theme: Theme, width: int) -> Text:
-    item = state.queue[place]
+    queue = state.queue
+    item = queue.items[place]
     waiting = Waiting(
         state.busy,
-        item.uuid in state.barred,
-        state.queue_settings,
-        item.uuid in state.behind_edited,
+        item.uuid in queue.barred,
+        queue.settings,
+        item.uuid in queue.behind_edited,
     )
     when = waits_until(item, state.calls, waiting)
-    when = " · ".join((*queue_notes(item, state.unstored, state.store_fails), when))
-    tag = f"{_mark(place, state.edited)}{item.priority.name:<5} "
+    when = " · ".join((*queue_notes(item, queue.unstored, queue.store_fails), when))
+    tag = f"{_mark(place, queue.edited)}{item.priority.name:<5} "
     room = max(width - len(tag) - cell_width(when) - 3, 8)
     text = cut(beginning(item.input_text, LONGEST_BEGINNING), room)
     return Text.assemble((tag, theme.accent), text, (f" · {when}", theme.dim))

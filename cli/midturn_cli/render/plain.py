@@ -125,18 +125,18 @@ class PlainPresenter:
     def _newly_queued(self) -> list[str]:
         """A line is said to be queued when the store has it, or when that cannot be waited for."""
         lines: list[str] = []
-        state = self._state
-        on_the_way = frozenset[str]() if state.store_fails else state.unstored
-        for item in state.queue:
+        state, queue = self._state, self._state.queue
+        on_the_way = frozenset[str]() if queue.store_fails else queue.unstored
+        for item in queue.items:
             new = item.uuid not in self._queued and item.uuid not in on_the_way
             if new and (state.busy or item.held):
-                barred = item.uuid in state.barred
-                waiting = Waiting(state.busy, barred, state.queue_settings, way_out="")
+                barred = item.uuid in queue.barred
+                waiting = Waiting(state.busy, barred, queue.settings, way_out="")
                 when = waits_until(item, state.calls, waiting)
-                notes = queue_notes(item, state.unstored, state.store_fails)
+                notes = queue_notes(item, queue.unstored, queue.store_fails)
                 text = " · ".join((one_line(item.input_text), *notes))
                 lines.append(f"queued {item.priority.name} ({when}): {text}")
-        self._queued = {item.uuid for item in state.queue} - on_the_way
+        self._queued = {item.uuid for item in queue.items} - on_the_way
         return lines
 
 

@@ -155,7 +155,7 @@ class ScreenPresenter:
         state, look = self._state, self._look
         tail = self._tail_rows(width, rows_above)
         tools = tool_rows(state, look.theme, width, now)
-        queue = queue_rows(state, look.theme, width, len(state.queue))
+        queue = queue_rows(state, look.theme, width, len(state.queue.items))
         ask: list[Text] = []
         if state.asks:
             view = AskView(state.asks[0], state.asks_waiting, keyboard)
@@ -192,7 +192,7 @@ class ScreenPresenter:
         running = sum(
             call.phase is CallPhase.RUNNING and call.result is None for call in self._state.calls
         )
-        parts = status_parts(self._state.status, self._look.theme, running, self._state.queue_words)
+        parts = status_parts(self._state.status, self._look.theme, running, self._state.queue.words)
         return [status_row(parts, width)]
 
     def _joined(self, rows: Iterable[Text], width: int) -> str:
