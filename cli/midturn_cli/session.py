@@ -116,6 +116,7 @@ class InteractiveSession:
             ),
         )
         self._opening: asyncio.Task[None] | None = None
+        self._offering: asyncio.Task[None] | None = None
         self._lost: tuple[str, ...] = ()
         self._lines.controller = self.controller
         self._edits = self._lines.edits
@@ -195,9 +196,13 @@ class InteractiveSession:
         return self.controller.release_held()
 
     async def queue_opened(self) -> None:
-        """Until what an earlier run left in the queue is here."""
+        """Until what an earlier run left in the queue is shown; no longer than a few seconds, and
+        not at all where the store fails.
+        """
         if self._opening is not None:
             await asyncio.shield(self._opening)
+        if self._offering is not None and await self.engine.session_queue.answered():
+            await asyncio.shield(self._offering)
 
     async def wait_idle(self) -> None:
         """Until no turn, command or ``!`` line runs any more."""
@@ -209,6 +214,8 @@ class InteractiveSession:
         await self._lines.close()
         await self.controller.close()
         await _whatever_happens(self.queue_opened())
+        if self._offering is not None:
+            self._offering.cancel()
         self._edits.end_all()
         waiting = self._undelivered()
         if waiting:
@@ -232,7 +239,10 @@ class InteractiveSession:
         return [*self._edits.waiting(), *session_queue.expired.items()]
 
     async def _open_queue(self) -> None:
-        """Connect the queue to its store, and offer what an earlier run left in it."""
+        """Connect the queue to its store, and be seen by others. What they send is taken for left by
+        an earlier run, and held, while the store has not told what that is; so the session is seen
+        only afterwards, unless the store is slow.
+        """
         resumed = self.engine.resumed
         hooks = QueueHooks(
             self.engine.warn,
@@ -240,9 +250,15 @@ class InteractiveSession:
             self._tell_expired,
             self._queue_screen.refresh,
         )
-        leftovers = await self.engine.session_queue.open(
-            resumed.delivered if resumed else frozenset(), hooks
-        )
+        queue = self.engine.session_queue
+        await queue.open(resumed.delivered if resumed else frozenset(), hooks)
+        self._offering = asyncio.create_task(self._offer_leftovers())
+        await queue.answered()
+        await self._presence.open()
+
+    async def _offer_leftovers(self) -> None:
+        """Show what an earlier run left in the queue, whenever its store has told."""
+        leftovers = await self.engine.session_queue.leftovers()
         held = [item for item in leftovers if not self._still_set(item)]
         if held:
             self.engine.emit(left_over(held))
@@ -251,8 +267,7 @@ class InteractiveSession:
             self.engine.emit(Notice(NoticeLevel.INFO, f"{reminders} still set; /remind shows them"))
         if expired := self.engine.session_queue.expired.items():
             self.engine.emit(left_expired(expired))
-        await self._presence.open()
-        if resumed is None:
+        if self.engine.resumed is None:
             notice = await asyncio.to_thread(
                 leftover_notice, self.engine.config.queue, self.engine.workspace
             )

@@ -17,10 +17,12 @@ from midturn_core.errors import QueueStoreError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.events import QueueChangeType, QueueEvent
 from midturn_core.queue.expiry import ExpiredInputs
+from midturn_core.queue.leftovers import Leftovers
 from midturn_core.queue.listeners import LoggingMessageQueueListener
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
-from midturn_core.queue.mirror import MirrorHooks, RepositoryMirror
+from midturn_core.queue.mirror import RepositoryMirror
+from midturn_core.queue.mirror_hooks import MirrorHooks
 from midturn_core.queue.open_store import store_opener
 from midturn_core.queue.receipts import QueueReceipts
 from midturn_core.queue.rewake import QueueRewakeService
@@ -65,11 +67,12 @@ class SessionQueue:
         self._session = session
         self._store_file = store_file
         self._mirror: RepositoryMirror | None = None
+        self._loading: asyncio.Future[Leftovers] | None = None
         self.rewake = QueueRewakeService(self.manager, self._woken)
         self._wake: Callable[[], None] = lambda: None
 
-    async def open(self, delivered: frozenset[str], hooks: QueueHooks) -> list[QueuedInput]:
-        """Connect to the store; what an earlier run left there, all of it held (D5).
+    async def open(self, delivered: frozenset[str], hooks: QueueHooks) -> None:
+        """Connect to the store, without waiting for it.
 
         ``delivered`` are the inputs that the session's log holds (D12). A store that cannot be
         used is told by ``hooks.warn``, and tried again for as long as the session lasts.
@@ -81,13 +84,25 @@ class SessionQueue:
             self.manager.add_listener(await asyncio.to_thread(configured_listener))
         opener = store_opener(self._config, self._store_file)
         if opener is None:
-            return []
+            return
         self._mirror = RepositoryMirror(
             self.manager, opener, self._context_id, self._on_loop(hooks)
         )
-        leftovers = await self._mirror.start(delivered)
-        self.expired.bring_in(self._mirror.expired)
-        return leftovers
+        self._loading = self._mirror.start(delivered)
+
+    async def leftovers(self) -> Sequence[QueuedInput]:
+        """What an earlier run left in the store, all of it held (D5): when the store has told, however
+        late. Once ``open`` is done.
+        """
+        if self._loading is None:
+            return ()
+        found = await asyncio.shield(self._loading)
+        self.expired.bring_in(found.expired)
+        return found.waiting
+
+    async def answered(self) -> bool:
+        """Until the store has told what an earlier run left; False when that may take long."""
+        return self._mirror is None or await self._mirror.answered()
 
     def look(self) -> None:
         """Take over soon what others changed in the store."""

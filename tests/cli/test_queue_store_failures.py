@@ -6,16 +6,19 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from midturn_cli import session_queue
 from midturn_cli.render.words import NOT_STORED, STORING, queue_notes
 from midturn_cli.ui_events import QueueChanged
 from midturn_core import paths
 from midturn_core.events import Notice
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.queue import mirror, sqlite_watch
+from midturn_core.queue import sqlite_watch
+from midturn_core.queue.mirror import RepositoryMirror
 from midturn_core.queue.open_store import store_opener
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilter
 from tests.support.agent_kit import until
@@ -27,7 +30,9 @@ from tests.support.session_kit import SessionKit, make_launch, open_session
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tried again is tried again soon."""
-    monkeypatch.setattr(mirror, "RETRY_PAUSES", (0.02,))
+    monkeypatch.setattr(
+        session_queue, "RepositoryMirror", partial(RepositoryMirror, pauses=(0.02,))
+    )
     monkeypatch.setattr(sqlite_watch, "SECONDS", 0.05)
 
 

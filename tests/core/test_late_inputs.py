@@ -23,7 +23,8 @@ from midturn_core.model.client import ModelEvent, ModelRequest
 from midturn_core.model.messages import TextBlock, UserMessage
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
-from midturn_core.queue.mirror import MirrorHooks, RepositoryMirror
+from midturn_core.queue.mirror import RepositoryMirror
+from midturn_core.queue.mirror_hooks import MirrorHooks
 from midturn_core.queue.types import (
     KIND_KEY,
     ORIGIN_KEY,

@@ -18,7 +18,8 @@ from midturn_core.model.messages import ToolUseResult
 from midturn_core.queue.events import QueueChangeReason, QueueEvent
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
-from midturn_core.queue.mirror import MirrorHooks, RepositoryMirror
+from midturn_core.queue.mirror import RepositoryMirror
+from midturn_core.queue.mirror_hooks import MirrorHooks
 from midturn_core.queue.rewake import (
     MAX_SPAN,
     NO_REWAKE,
@@ -307,7 +308,7 @@ async def test_a_restart_counts_on_what_is_to_come_and_holds_what_was_missed(
     second.time.pass_by(timedelta(minutes=10))
     mirror = _mirror(second.manager, tmp_path)
     leftovers = await mirror.start()
-    assert [item.input_text for item in leftovers] == ["missed", "to come"]
+    assert [item.input_text for item in leftovers.waiting] == ["missed", "to come"]
     assert [item.input_text for item in second.service.pending(MAIN)] == ["to come"]
     second.service.let_go()
     assert second.ready() == []

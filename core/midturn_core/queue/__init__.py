@@ -9,8 +9,12 @@
 - ``repository``          what a store must do; ``memory``, ``sqlite`` and ``redis`` do it.
                           ``sqlite_*`` and ``redis_*`` are parts of theirs, ``record`` the form in
                           which both keep an input, ``claim_owner`` who is delivering one
-- ``mirror``              keeps the queue of a session in such a store, on a ``store_worker``;
-                          ``store_link`` is its way there, ``reconcile`` its way back,
-                          ``mirror_hooks`` whom it tells, ``outside`` what it does not trust,
-                          ``claims`` what a delivery asks of it, ``open_store`` which store it is
+- ``mirror``              keeps the queue of a session in such a store: ``leftovers`` at the start,
+                          ``write_behind`` on the way there, ``store_follower`` on the way back;
+                          ``take_over`` and ``reconcile`` make memory equal to the store,
+                          ``mirror_parts`` is what they share, ``mirror_hooks`` whom they tell,
+                          ``outside`` what they do not trust
+- ``store_client``        the store as a session uses it, on a ``store_worker`` through a
+                          ``store_link``; ``claims`` is what a delivery asks of it, ``open_store``
+                          which store it is
 """

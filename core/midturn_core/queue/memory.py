@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -106,15 +106,11 @@ class InMemoryMessageQueueRepository:
 
     def replace(self, item: QueuedInput) -> bool:
         with self._lock:
-            entry = self._find(item.uuid)
-            if entry is None or entry.item.context_id != item.context_id:
-                return False
-            if entry.item.priority == item.priority:
-                entry.item = item
-            else:
-                self._take(entry)
-                self._append(item)
-            return True
+            return self._replace(item)
+
+    def replace_all(self, items: Sequence[QueuedInput]) -> int:
+        with self._lock:
+            return sum(self._replace(item) for item in items)
 
     def move(self, uuid: str, before: str | None) -> bool:
         with self._lock:
@@ -154,6 +150,17 @@ class InMemoryMessageQueueRepository:
         with self._lock:
             for entry in self._by_uuid.values():
                 self._set_claimed(entry, False)
+
+    def _replace(self, item: QueuedInput) -> bool:
+        entry = self._find(item.uuid)
+        if entry is None or entry.item.context_id != item.context_id:
+            return False
+        if entry.item.priority == item.priority:
+            entry.item = item
+        else:
+            self._take(entry)
+            self._append(item)
+        return True
 
     def _append(self, item: QueuedInput) -> None:
         tiers = self._contexts.setdefault(item.context_id, {})

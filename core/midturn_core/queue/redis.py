@@ -12,14 +12,13 @@ from midturn_core.ids import AgentRuntimeId, new_id
 from midturn_core.queue import redis_scripts as scripts
 from midturn_core.queue.claim_owner import ClaimOwner, OwnerState
 from midturn_core.queue.events import MessageQueueListener
-from midturn_core.queue.record import context_from_key, context_key, to_record
+from midturn_core.queue.record import context_from_key, context_key
 from midturn_core.queue.redis_contexts import Found, RedisContexts
 from midturn_core.queue.redis_selection import (
     encoded,
     everything,
     named,
     selection_of,
-    tags_of,
     unchanged,
 )
 from midturn_core.queue.types import Predicate, QueuedInput, QueuedInputPriority, QueueFilter
@@ -153,18 +152,16 @@ class RedisMessageQueueRepository:
         return bool(claimed)
 
     def replace(self, item: QueuedInput) -> bool:
+        return self.replace_all([item]) > 0
+
+    def replace_all(self, items: Sequence[QueuedInput]) -> int:
         self._settle()
-        revision = new_id("revision")
-        tags = tags_of(item, revision=revision, arrival=revision)
-        return bool(
-            self._store.run(
-                scripts.REPLACE,
-                context_key(item.context_id),
-                encoded(item.uuid),
-                to_record(item),
-                tags,
-                self._owner.token,
-            )
+        by_context: dict[str, list[QueuedInput]] = {}
+        for item in items:
+            by_context.setdefault(context_key(item.context_id), []).append(item)
+        return sum(
+            self._store.replace(context, self._owner.token, some)
+            for context, some in by_context.items()
         )
 
     def move(self, uuid: str, before: str | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _DAY = 86_400.0
 _BATCH = 1_000
+_RECORDS = 100
+"""How many inputs, each of any length, are sent at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,18 @@ class RedisContexts:
         if stored and known is not None:
             self._client.command(*where)
         return bool(stored)
+
+    def replace(self, context: str, run: str, items: Sequence[QueuedInput]) -> int:
+        """How many of them were waiting."""
+        replaced = 0
+        for start in range(0, len(items), _RECORDS):
+            words: list[Argument] = []
+            for item in items[start : start + _RECORDS]:
+                revision = new_id("revision")
+                tags = tags_of(item, revision=revision, arrival=revision)
+                words += [encoded(item.uuid), to_record(item), tags]
+            replaced += cast(int, self.run(scripts.REPLACE, context, run, *words))
+        return replaced
 
     def confirm(self, context: str, owner: str, uuids: Iterable[str]) -> None:
         names = [encoded(uuid) for uuid in uuids]

@@ -274,21 +274,26 @@ return waiting(ARGV[1]) and redis.call('HGET', items, ARGV[1])
 REPLACE = (
     _COMMON
     + """
-local uuid, record, new = ARGV[1], ARGV[2], cjson.decode(ARGV[3])
-local old = waiting(uuid)
-if not old then return 0 end
-new.arrival = old.arrival
-redis.call('HSET', items, uuid, record)
-redis.call('HSET', tags, uuid, cjson.encode(new))
-if old.priority ~= new.priority then
-  redis.call('ZREM', tier(old.priority), uuid)
-  redis.call('ZADD', tier(new.priority), end_of(new.priority), uuid)
+local run, replaced = ARGV[1], 0
+for index = 2, #ARGV, 3 do
+  local uuid, record, new = ARGV[index], ARGV[index + 1], cjson.decode(ARGV[index + 2])
+  local old = waiting(uuid)
+  if old then
+    new.arrival = old.arrival
+    redis.call('HSET', items, uuid, record)
+    redis.call('HSET', tags, uuid, cjson.encode(new))
+    if old.priority ~= new.priority then
+      redis.call('ZREM', tier(old.priority), uuid)
+      redis.call('ZADD', tier(new.priority), end_of(new.priority), uuid)
+    end
+    replaced = replaced + 1
+  end
 end
-tell(ARGV[4])
-return 1
+if replaced > 0 then tell(run) end
+return replaced
 """
 )
-"""ARGV: uuid, record, tags, run."""
+"""ARGV: run; uuid, record and tags in turns. Answer: how many were waiting."""
 
 MOVE = (
     _COMMON

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from midturn_core.ids import AgentRuntimeId
@@ -106,6 +106,13 @@ class MessageQueueRepository(Protocol):
 
         It keeps its place; with another priority it joins the end of that tier. The context of
         an input never changes.
+        """
+        ...
+
+    def replace_all(self, items: Sequence[QueuedInput]) -> int:
+        """``replace`` for many at the price of few; how many of them were waiting.
+
+        Each is stored whole or not at all; after a failure some may be stored and some not.
         """
         ...
 

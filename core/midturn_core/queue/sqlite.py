@@ -6,7 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -166,19 +166,12 @@ class SqliteMessageQueueRepository:
             )
 
     def replace(self, item: QueuedInput) -> bool:
-        context = context_key(item.context_id)
         with self._step():
-            place = self._place(item.uuid)
-            if place is None or place.context != context:
-                return False
-            same_tier = place.priority == item.priority
-            return self._changed(
-                "UPDATE inputs SET priority = ?, source = ?, held = ?, prompt = ?, metadata = ?,"
-                " record = ?, position = ? WHERE number = ?",
-                *_columns(item),
-                place.position if same_tier else self._end_of_tier(context, item.priority),
-                place.number,
-            )
+            return self._replace(item)
+
+    def replace_all(self, items: Sequence[QueuedInput]) -> int:
+        with self._step():
+            return sum(self._replace(item) for item in items)
 
     def move(self, uuid: str, before: str | None) -> bool:
         with self._step():
@@ -278,6 +271,20 @@ class SqliteMessageQueueRepository:
 
     def _changed(self, statement: str, *values: object) -> bool:
         return self._connection.execute(statement, values).rowcount > 0
+
+    def _replace(self, item: QueuedInput) -> bool:
+        context = context_key(item.context_id)
+        place = self._place(item.uuid)
+        if place is None or place.context != context:
+            return False
+        same_tier = place.priority == item.priority
+        return self._changed(
+            "UPDATE inputs SET priority = ?, source = ?, held = ?, prompt = ?, metadata = ?,"
+            " record = ?, position = ? WHERE number = ?",
+            *_columns(item),
+            place.position if same_tier else self._end_of_tier(context, item.priority),
+            place.number,
+        )
 
     def _delete(self, found: list[Taken]) -> None:
         self._connection.executemany(

@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.events import QueueChangeReason, QueueChangeType, QueueEvent
 from midturn_core.queue.expiry import ExpiredInputs
+from midturn_core.queue.leftovers import Leftovers
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
-from midturn_core.queue.mirror import MirrorHooks, RepositoryMirror
+from midturn_core.queue.mirror import RepositoryMirror
+from midturn_core.queue.mirror_hooks import MirrorHooks
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilter
 
 MAIN = AgentRuntimeId("s1", "main")
@@ -140,8 +142,9 @@ async def test_an_expired_input_stays_in_the_store_and_is_found_by_the_next_run(
 
     after, kept, _ = setup()
     second = RepositoryMirror(after, lambda: store, MAIN, HOOKS)
-    assert await second.start() == []
-    kept.bring_in(second.expired)
+    left = await second.start()
+    assert left.waiting == ()
+    kept.bring_in(left.expired)
     assert [item.input_text for item in kept.items()] == ["old"]
     assert after.size(MAIN) == 0
     second.sync()
@@ -161,7 +164,6 @@ async def test_an_expired_command_that_somebody_else_put_into_the_store_is_refus
     )
     manager, _, _ = setup()
     mirror = RepositoryMirror(manager, lambda: store, MAIN, hooks)
-    assert await mirror.start() == []
+    assert await mirror.start() == Leftovers()
     await mirror.close()
-    assert mirror.expired == ()
     assert store.size(MAIN) == 0

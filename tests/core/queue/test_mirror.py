@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -17,7 +17,8 @@ from midturn_core.errors import QueueStoreError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
-from midturn_core.queue.mirror import MirrorHooks, RepositoryMirror
+from midturn_core.queue.mirror import RepositoryMirror
+from midturn_core.queue.mirror_hooks import MirrorHooks
 from midturn_core.queue.repository import MessageQueueRepository
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilter
 from tests.support.queue_stores import QueueStore
@@ -86,7 +87,8 @@ async def mirrored(
     manager = MessageQueueManager(InMemoryMessageQueueRepository())
     hooks = (told or Told()).hooks(refusal)
     mirror = RepositoryMirror(manager, opener or store.open, MAIN, hooks, (0.01,))
-    await mirror.start(delivered)
+    mirror.start(delivered)
+    await mirror.answered()
     try:
         yield manager, mirror
     finally:
@@ -115,10 +117,8 @@ def put(manager: MessageQueueManager, *names: str) -> list[QueuedInput]:
 
 
 async def settled(mirror: RepositoryMirror) -> None:
-    """Until the store has what was changed so far: a claim comes after it in the line."""
-    marker = QueuedInput("marker", MAIN)
-    mirror._known.add(marker.uuid)  # pyright: ignore[reportPrivateUsage]  # a barrier, not a behaviour
-    await mirror.claim([marker])
+    """Until the store has what was changed so far."""
+    assert await mirror.answered()
 
 
 async def test_every_change_reaches_the_store_in_order(shared_store: QueueStore) -> None:
@@ -251,13 +251,13 @@ async def test_what_was_held_before_is_not_written_again_at_the_start(
     earlier.enqueue(QueuedInput("on its way", MAIN))
     opened = shared_store.open()
     written: list[str] = []
-    replace = opened.replace
+    replace = opened.replace_all
 
-    def counted(item: QueuedInput) -> bool:
-        written.append(item.input_text)
-        return replace(item)
+    def counted(items: Sequence[QueuedInput]) -> int:
+        written.extend(item.input_text for item in items)
+        return replace(items)
 
-    monkeypatch.setattr(opened, "replace", counted)
+    monkeypatch.setattr(opened, "replace_all", counted)
     async with mirrored(shared_store, opener=lambda: opened) as (manager, _):
         assert waiting(manager) == [("NEXT", "held", True), ("NEXT", "on its way", True)]
     assert written == ["on its way"]
@@ -353,8 +353,55 @@ async def test_what_was_queued_before_the_store_was_opened_is_kept_and_not_held(
         repository.enqueue(QueuedInput("left", MAIN))
         [early] = put(manager, "early")
         mirror = RepositoryMirror(manager, store.open, MAIN, Told().hooks(), (0.01,))
-        assert texts(await mirror.start()) == ["left"]
+        assert texts(list((await mirror.start()).waiting)) == ["left"]
+        await settled(mirror)
         expected = [("NEXT", "early", False), ("NEXT", "left", True)]
         assert sorted(waiting(manager)) == sorted(stored(repository)) == expected
         assert await mirror.claim(manager.drain_for_injection(QueueFilter(MAIN))) == [early]
         await mirror.close(DEADLINE)
+
+
+class FailingOnce(InMemoryMessageQueueRepository):
+    """Fails once, at the enqueue of a certain text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def enqueue(self, item: QueuedInput) -> bool:
+        if item.input_text == self._text:
+            self._text = ""
+            raise QueueStoreError("it is broken", where="the test", way_out="mend it")
+        return super().enqueue(item)
+
+
+async def test_a_store_that_fails_while_it_is_filled_holds_nothing_that_was_typed() -> None:
+    manager = MessageQueueManager(InMemoryMessageQueueRepository())
+    store, told = FailingOnce("two"), Told()
+    store.enqueue(QueuedInput("left", MAIN))
+    put(manager, "one", "two")
+    mirror = RepositoryMirror(manager, lambda: store, MAIN, told.hooks(), (0.01,))
+    mirror.start()
+    await asyncio.to_thread(told.wait_for, lambda: None in told.troubles)
+    await settled(mirror)
+    assert waiting(manager) == [
+        ("NEXT", "left", True),
+        ("NEXT", "one", False),
+        ("NEXT", "two", False),
+    ]
+    await mirror.close(DEADLINE)
+
+
+async def test_what_another_process_had_taken_and_gives_back_waits_again(
+    shared_store: QueueStore,
+) -> None:
+    async with mirrored(shared_store) as (manager, mirror):
+        put(manager, "one")
+        await settled(mirror)
+        other = shared_store.open()
+        [taken] = other.claim(ALL)
+        assert await mirror.claim(manager.drain_for_injection(ALL)) == []
+        other.unclaim([taken.uuid])
+        mirror.sync()
+        await settled(mirror)
+        assert texts(manager.snapshot(MAIN)) == ["one"]

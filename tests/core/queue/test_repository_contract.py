@@ -246,6 +246,37 @@ def test_replacing_what_is_gone_changes_nothing(repository: MessageQueueReposito
     assert repository.size() == 0
 
 
+def test_many_are_replaced_at_once_and_what_is_gone_is_passed_over(
+    repository: MessageQueueRepository,
+) -> None:
+    a, b, c = (put(repository, text) for text in "abc")
+    sub = put(repository, "sub", context_id=SUB)
+    changed = [
+        c.as_held(),
+        QueuedInput("gone", MAIN),
+        dataclasses.replace(sub, input_text="SUB"),
+        dataclasses.replace(a, priority=LATER),
+        dataclasses.replace(b, context_id=SUB),
+    ]
+    assert repository.replace_all(changed) == 3
+    listed = repository.list_by_max_priority(LATER, ALL_MAIN)
+    assert [(item.input_text, item.held) for item in listed] == [
+        ("b", False),
+        ("c", True),
+        ("a", False),
+    ]
+    assert texts(repository.drain(QueueFilter(SUB))) == ["SUB"]
+    assert repository.replace_all([]) == 0
+
+
+def test_hundreds_are_replaced_in_place(repository: MessageQueueRepository) -> None:
+    items = [put(repository, str(number)) for number in range(250)]
+    assert repository.replace_all([item.as_held() for item in items]) == 250
+    listed = repository.list_by_max_priority(LATER, ALL_MAIN)
+    assert listed == items
+    assert all(item.held for item in listed)
+
+
 def test_move_puts_an_input_before_another_or_last(repository: MessageQueueRepository) -> None:
     a, b, c = (put(repository, text) for text in "abc")
     assert repository.move(c.uuid, a.uuid)
