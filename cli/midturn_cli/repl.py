@@ -115,7 +115,9 @@ async def _interactive(launch: Launch, tty: TtyState | None, stash: str) -> _End
             keys=config.ui.keys,
             key_map=config.keys,
             queue=config.queue,
-            notify=NotifyOptions(config.ui.notify, config.ui.notify_command),
+            notify=NotifyOptions(
+                config.ui.notify, config.ui.notify_command, in_tmux="TMUX" in os.environ
+            ),
             title=config.ui.title,
             stash=stash,
             after_first_paint=repl.load,

@@ -21,6 +21,8 @@ class NotifyOptions:
     way: NotifyWay = "off"
     command: tuple[str, ...] = ()
     """A program and its arguments; the text becomes the last one."""
+    in_tmux: bool = False
+    """tmux keeps sequences that it does not know to itself, unless they are marked for passing."""
 
 
 class Notifier:
@@ -42,11 +44,11 @@ class Notifier:
             case "bell":
                 self._write("\x07")
             case "osc9":
-                self._write(f"\x1b]9;{title}: {text}\x1b\\")
+                self._write(self._passing(f"\x1b]9;{title}: {text}\x1b\\"))
             case "osc777":
                 # Its parts are told apart by semicolons.
                 head, body = (part.replace(";", ",") for part in (title, text))
-                self._write(f"\x1b]777;notify;{head};{body}\x1b\\")
+                self._write(self._passing(f"\x1b]777;notify;{head};{body}\x1b\\"))
             case "command":
                 running = asyncio.get_running_loop().create_task(self._run(f"{title}: {text}"))
                 self._running.add(running)
@@ -57,6 +59,12 @@ class Notifier:
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _passing(self, sequence: str) -> str:
+        if not self._options.in_tmux:
+            return sequence
+        doubled = sequence.replace("\x1b", "\x1b\x1b")
+        return f"\x1bPtmux;{doubled}\x1b\\"
 
     def _write(self, data: str) -> None:
         self._output.write_raw(data)

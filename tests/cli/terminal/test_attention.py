@@ -18,7 +18,7 @@ from midturn_cli.terminal.modes import (
     TITLE_BACK,
     TITLE_KEPT,
 )
-from midturn_cli.terminal.notifier import NotifyOptions
+from midturn_cli.terminal.notifier import NotifyOptions, NotifyWay
 from midturn_cli.terminal.signals import SignalHandlers
 from midturn_cli.ui_events import ShellLineFinished, ShellLineStarted
 from midturn_core.events import AskRequested, AskWithdrawn, TurnEnded, TurnEndReason
@@ -88,6 +88,21 @@ async def test_a_failed_turn_is_told_with_its_cleaned_reason() -> None:
         await look_away(terminal)
         terminal.front.emit(failed(HOSTILE))
         await see(terminal, "\x1b]9;Midturn in e: the turn ended: ab ⏎ d\x1b\\")
+
+
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [
+        ("osc9", "\x1bPtmux;\x1b\x1b]9;Midturn in a: asks Bash: ls\x1b\x1b\\\x1b\\"),
+        ("osc777", "\x1bPtmux;\x1b\x1b]777;notify;Midturn in a;asks Bash: ls\x1b\x1b\\\x1b\\"),
+    ],
+)
+async def test_tmux_is_told_to_pass_a_notification_on(way: NotifyWay, told: str) -> None:
+    setup = TerminalSetup(workspace=Path("/x/a"), notify=NotifyOptions(way, in_tmux=True))
+    async with live_terminal(setup=setup) as terminal:
+        await look_away(terminal)
+        terminal.front.emit(AskRequested(ask("ls")))
+        await see(terminal, told)
 
 
 async def test_a_question_that_waits_is_told_with_its_title() -> None:
