@@ -90,6 +90,7 @@ class Controls:
         self._clock = parts.clock
         self.focus_reported = parts.focus_reported
         self._burst = EnterBurst(parts.call_later, self._burst_settled)
+        self._pastes_are_marked = False
         self._quit_hinted_at = float("-inf")
         self._turn_interrupted_at = float("-inf")
 
@@ -106,7 +107,7 @@ class Controls:
         if not self._burst.active:
             enters = 1 + waiting.count("c-m")
             has_text = not self.draft.empty or any(len(key) == 1 for key in waiting)
-            if not is_burst(enters, has_text):
+            if self._pastes_are_marked or not is_burst(enters, has_text):
                 self._enter_draft()
                 return
             self._burst.begin()
@@ -117,6 +118,9 @@ class Controls:
         self.draft.buffer.insert_text("\n")
 
     def paste(self, data: str) -> None:
+        """A paste with its marks; the lines before it are judged by themselves."""
+        self._burst.settle()
+        self._pastes_are_marked = True
         self.draft.paste(data)
 
     def tab(self) -> None:
@@ -247,6 +251,7 @@ class Controls:
         self._terminal.focus_reason(False)
 
     def paste_reason(self, data: str) -> None:
+        self._pastes_are_marked = True
         self._reason.insert_text(" ".join(data.split()))
 
     @property

@@ -1,15 +1,22 @@
 """Telling a paste from typed lines in a terminal without bracketed paste.
 
 The rule: when one read from the terminal brings two or more Enters together with text, they are
-kept apart but not acted on until the keys have been quiet for ``QUIET_SECONDS``.
+kept apart but not acted on until nothing has come for ``QUIET_SECONDS``.
 
 * The burst ended with Enter: each line was entered. They are submitted one by one, in order.
 * The burst ended with text: somebody pasted several lines. They become one draft with line
   breaks, and the Enter that follows later submits it as one message.
 
 A paste that ends with a line end cannot be told from entered lines by anybody; it counts as
-entered lines, so that nothing is ever merged silently. A program or a stalled machine that
-delivers typed lines in a burst gets the same result as an unhurried one, a moment later.
+entered lines, so that nothing is ever merged silently.
+
+Once a paste has come with its marks, this terminal marks its pastes: whatever else it brings was
+typed, and is acted on at once however it arrives. Before that, lines typed ahead of a stalled
+machine, with the beginning of a further one, are the same bytes in the same read as a paste. No
+clock tells them apart: the time between two keys is lost while they wait in the terminal, and a
+question to the terminal is one of the things that Midturn never sends. They become a draft that
+can be seen; nothing is sent or lost. The quiet time only has to join the reads of one long paste;
+a stall does not cut it, since what has arrived is read before a timer that is due is looked at.
 """
 
 from __future__ import annotations

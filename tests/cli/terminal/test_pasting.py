@@ -106,6 +106,22 @@ async def test_lines_that_each_end_with_enter_are_submitted_one_by_one() -> None
         assert terminal.front.draft == ""
 
 
+async def test_where_pastes_come_with_marks_lines_typed_far_ahead_are_entered_one_by_one() -> None:
+    async with live_terminal(FakeSession(busy=True)) as terminal:
+        terminal.send(bracketed("pasted"))
+        await terminal.draft_is("pasted")
+        terminal.send("\reins\rzwei\rdrei")
+        await terminal.submitted("pasted", "eins", "zwei")
+        await terminal.draft_is("drei")
+
+
+async def test_lines_before_a_marked_paste_are_no_part_of_it() -> None:
+    async with live_terminal(FakeSession(busy=True)) as terminal:
+        terminal.send(f"eins\rzwei\r{bracketed('drei')}")
+        await terminal.submitted("eins", "zwei")
+        await terminal.draft_is("drei")
+
+
 async def test_one_enter_with_text_after_it_submits_at_once() -> None:
     async with live_terminal() as terminal:
         terminal.send("first\rsecond")
