@@ -89,8 +89,7 @@ def finished(session: TmuxSession, end: Latch) -> Rendered:
 
 def assert_one_prompt(shown: Rendered) -> None:
     assert sum(GLYPH in row for row in shown.lines) == 1
-    # The greeting has one too.
-    assert shown.text.count(STATUS) == 2
+    assert shown.text.count(STATUS) == 1
 
 
 @pytest.mark.slow
