@@ -52,7 +52,12 @@ class QueueError(MidturnError):
 
 
 class QueueFullError(QueueError):
-    """The cap of this context is reached (D11)."""
+    """The cap of this context is reached (D11); nothing was stored."""
+
+    def __init__(self, cap: int) -> None:
+        super().__init__(
+            f"{cap} inputs are already waiting; remove one with /queue rm, or raise queue.cap"
+        )
 
 
 class QueueStoreError(QueueError):

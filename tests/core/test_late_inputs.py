@@ -156,9 +156,9 @@ class SlowRepository(InMemoryMessageQueueRepository):
         super().__init__()
         self._rng = random.Random(seed)
 
-    def enqueue(self, item: QueuedInput) -> bool:
+    def enqueue(self, item: QueuedInput, *, cap: int = 0) -> bool:
         self._dawdle()
-        return super().enqueue(item)
+        return super().enqueue(item, cap=cap)
 
     def claim(self, predicate: Predicate) -> list[QueuedInput]:
         self._dawdle()

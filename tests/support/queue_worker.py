@@ -4,6 +4,8 @@ produce NAME COUNT   enqueues NAME:0, NAME:1, ... into all tiers in turns
 consume DONE         takes until the file DONE is there and nothing waits; prints what it took
 deliver LOG          claims, appends to LOG, confirms, one by one, after having done with the
                      leftovers of its predecessors what a restored session does; prints "ready"
+fill CAP             tries to enqueue an input for each line of standard input, and says whether it was
+                     "stored" or the queue was "full"
 hold                 claims everything, prints it, and waits for its end
 """
 
@@ -15,6 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from midturn_core.errors import QueueFullError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.claim_owner import ClaimOwner
 from midturn_core.queue.repository import MessageQueueRepository
@@ -65,6 +68,17 @@ def deliver(repository: MessageQueueRepository, log: str) -> None:
                 repository.confirm([item.uuid])
 
 
+def fill(repository: MessageQueueRepository, cap: str) -> None:
+    _say("ready")
+    for line in sys.stdin:
+        try:
+            repository.enqueue(QueuedInput(line, MAIN), cap=int(cap))
+        except QueueFullError:
+            _say("full")
+        else:
+            _say("stored")
+
+
 def hold(repository: MessageQueueRepository) -> None:
     claimed = repository.claim(ALL)
     _say(" ".join(item.input_text for item in claimed))
@@ -79,6 +93,7 @@ ROLES: dict[str, Callable[..., None]] = {
     "produce": produce,
     "consume": consume,
     "deliver": deliver,
+    "fill": fill,
     "hold": hold,
 }
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
-from midturn_core.errors import QueueFullError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.barriers import behind_command, leading_prompts, may_go
 from midturn_core.queue.events import (
@@ -89,14 +88,7 @@ class MessageQueueManager:
             QueueFullError: the cap of its context is reached; nothing was stored (D11).
         """
         with self._lock:
-            known = self._repository.get(item.uuid) is not None
-            full = self._cap and self._repository.size(item.context_id) >= self._cap
-            if capped and full and not known:
-                raise QueueFullError(
-                    f"{self._cap} inputs are already waiting; "
-                    "remove one with /queue rm, or raise queue.cap"
-                )
-            if self._repository.enqueue(item):
+            if self._repository.enqueue(item, cap=self._cap if capped else 0):
                 self._publish([item], QueueChangeType.ENQUEUED)
 
     def drain_for_injection(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from midturn_core.errors import QueueFullError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.events import MessageQueueListener
 from midturn_core.queue.types import Predicate, QueuedInput, QueuedInputPriority, QueueFilter
@@ -40,10 +41,12 @@ class InMemoryMessageQueueRepository:
         self._waiting: Counter[AgentRuntimeId] = Counter()
         self._sequence = itertools.count()
 
-    def enqueue(self, item: QueuedInput) -> bool:
+    def enqueue(self, item: QueuedInput, *, cap: int = 0) -> bool:
         with self._lock:
             if item.uuid in self._by_uuid:
                 return False
+            if 0 < cap <= self._waiting[item.context_id]:
+                raise QueueFullError(cap)
             self._append(item)
             return True
 

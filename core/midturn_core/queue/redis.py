@@ -89,9 +89,9 @@ class RedisMessageQueueRepository:
         """What all its keys begin with."""
         return self._store.namespace
 
-    def enqueue(self, item: QueuedInput) -> bool:
+    def enqueue(self, item: QueuedInput, *, cap: int = 0) -> bool:
         self._settle()
-        return self._store.enqueue(item, self._owner.token)
+        return self._store.enqueue(item, self._owner.token, cap)
 
     def dequeue(self, predicate: Predicate) -> QueuedInput | None:
         return next(iter(self._take(predicate, limit=1)), None)

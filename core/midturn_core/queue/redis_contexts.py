@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from midturn_core.errors import QueueFullError
 from midturn_core.ids import new_id
 from midturn_core.queue import redis_scripts as scripts
 from midturn_core.queue.arrivals import tell_arrival
@@ -58,28 +59,28 @@ class RedisContexts:
         """The answer of a script that returns records."""
         return [self._input(record) for record in self.answers(script, context, *args)]
 
-    def enqueue(self, item: QueuedInput, run: str) -> bool:
+    def enqueue(self, item: QueuedInput, run: str, cap: int) -> bool:
+        """
+        Raises:
+            QueueFullError: so many wait in its context already; 0 is no cap.
+        """
         context, arrival = context_key(item.context_id), new_id("arrival")
         known = self.context_of(item.uuid)
         if known is not None and known != context and self.get(known, item.uuid) is not None:
             return False
         self._list(context)
-        where = ("HSET", self._key("where"), encoded(item.uuid), f"{context} {arrival}")
+        uuid, place = encoded(item.uuid), f"{context} {arrival}"
         if known is None:
-            self._client.command(*where)
+            self._client.command("HSET", self._key("where"), uuid, place)
         tags = tags_of(item, revision=arrival, arrival=arrival)
-        stored = self.run(
-            scripts.ENQUEUE,
-            context,
-            encoded(item.uuid),
-            to_record(item),
-            tags,
-            self._key("arrivals"),
-            run,
-        )
-        if stored and known is not None:
-            self._client.command(*where)
-        return bool(stored)
+        words = (uuid, to_record(item), tags, self._key("arrivals"), run, cap)
+        answer = self.run(scripts.ENQUEUE, context, *words)
+        if answer == scripts.FULL:
+            self._client.script(scripts.FORGET, [self._key("where")], [uuid, place])
+            raise QueueFullError(cap)
+        if answer and known is not None:
+            self._client.command("HSET", self._key("where"), uuid, place)
+        return bool(answer)
 
     def replace(self, context: str, run: str, items: Sequence[QueuedInput]) -> int:
         """How many of them were waiting."""

@@ -22,12 +22,17 @@ two neighbours there is room for at least forty moves, then the tier is spaced a
 
 from __future__ import annotations
 
+FULL = -1
+"""What ``ENQUEUE`` answers where the cap is reached."""
 KEY_NAMES = ("items", "tags", "claims", "done", "tier:0", "tier:1", "tier:2")
 
-_COMMON = """
+_COMMON = (
+    f"local FULL = {FULL}"
+    + """
 local items, tags, claims, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local CHANGES = string.gsub(items, 'items$', 'changes')
 local GAP, PAGE, REMEMBER = 1024, 200, 600000
+local function amount() return redis.call('HLEN', items) - redis.call('HLEN', claims) end
 local function tier(priority) return KEYS[5 + priority] end
 local function tell(run) redis.call('PUBLISH', CHANGES, run) end
 local function now()
@@ -118,15 +123,18 @@ local function records(uuids)
   return found
 end
 """
+)
 
 ENQUEUE = (
     _COMMON
     + """
 local uuid, record, new_tags, channel, run = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local cap = tonumber(ARGV[6])
 local new = cjson.decode(new_tags)
 local known = tag(uuid)
 if known then return known.arrival == new.arrival and 1 or 0 end
 if redis.call('ZSCORE', done, new.arrival) then return 1 end
+if cap > 0 and amount() >= cap then return FULL end
 redis.call('HSET', items, uuid, record)
 redis.call('HSET', tags, uuid, new_tags)
 redis.call('ZADD', tier(new.priority), end_of(new.priority), uuid)
@@ -135,7 +143,7 @@ tell(run)
 return 1
 """
 )
-"""ARGV: uuid, record, tags, channel, run."""
+"""ARGV: uuid, record, tags, channel, run, cap (0 is none). Answer: 1, 0 or ``FULL``."""
 
 SELECT = (
     _COMMON
@@ -334,7 +342,7 @@ return 1
 SIZE = (
     _COMMON
     + """
-return redis.call('HLEN', items) - redis.call('HLEN', claims)
+return amount()
 """
 )
 """Answer: how many wait."""

@@ -41,8 +41,15 @@ class MessageQueueRepository(Protocol):
         QueueStoreError: from any method, when the store cannot be used.
     """
 
-    def enqueue(self, item: QueuedInput) -> bool:
-        """Append to its tier; False when its uuid is already here (nothing is changed)."""
+    def enqueue(self, item: QueuedInput, *, cap: int = 0) -> bool:
+        """Append to its tier; False when its uuid is already here (nothing is changed).
+
+        ``cap`` is how many may wait in its context, whoever else enqueues at the same time; 0 is
+        no cap.
+
+        Raises:
+            QueueFullError: as many wait already; nothing was stored (D11).
+        """
         ...
 
     def dequeue(self, predicate: Predicate) -> QueuedInput | None:

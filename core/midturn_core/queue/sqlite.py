@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from midturn_core.errors import QueueStoreError, QueueStoreGoneError
+from midturn_core.errors import QueueFullError, QueueStoreError, QueueStoreGoneError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.claim_owner import ClaimOwner, OwnerState
 from midturn_core.queue.events import MessageQueueListener
@@ -70,18 +70,21 @@ class SqliteMessageQueueRepository:
         self._watches: list[ChangeWatch] = []
         self._closed = False
 
-    def enqueue(self, item: QueuedInput) -> bool:
+    def enqueue(self, item: QueuedInput, *, cap: int = 0) -> bool:
         context = context_key(item.context_id)
         row = (name_key(item.uuid), context, *_columns(item), self._owner.token)
         with self._step():
             position = self._end_of_tier(context, item.priority)
-            return self._changed(
+            added = self._changed(
                 "INSERT INTO inputs"
                 " (uuid, context, priority, source, held, prompt, metadata, record, origin,"
                 " position) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uuid) DO NOTHING",
                 *row,
                 position,
             )
+            if added and 0 < cap < self._waiting(context):
+                raise QueueFullError(cap)  # which undoes the step
+            return added
 
     def dequeue(self, predicate: Predicate) -> QueuedInput | None:
         with self._step():
@@ -191,14 +194,7 @@ class SqliteMessageQueueRepository:
 
     def size(self, context_id: AgentRuntimeId | None = None) -> int:
         with self._look():
-            if context_id is None:
-                found = self._connection.execute("SELECT sum(amount) FROM waiting")
-            else:
-                found = self._connection.execute(
-                    "SELECT amount FROM waiting WHERE context = ?", (context_key(context_id),)
-                )
-            row = found.fetchone()
-            return 0 if row is None or row[0] is None else int(row[0])
+            return self._waiting(None if context_id is None else context_key(context_id))
 
     def generation(self) -> str:
         # What is open stays what it is; whoever opens the path anew may find another file.
@@ -290,6 +286,14 @@ class SqliteMessageQueueRepository:
         self._connection.executemany(
             "DELETE FROM inputs WHERE number = ?", [(taken.number,) for taken in found]
         )
+
+    def _waiting(self, context: str | None) -> int:
+        """How many wait in a context, or altogether."""
+        one = "" if context is None else " WHERE context = ?"
+        (found,) = self._connection.execute(
+            f"SELECT total(amount) FROM waiting{one}", () if context is None else (context,)
+        ).fetchone()
+        return int(found)
 
     def _end_of_tier(self, context: str, priority: int) -> int:
         last = self._connection.execute(

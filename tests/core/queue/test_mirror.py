@@ -368,11 +368,11 @@ class FailingOnce(InMemoryMessageQueueRepository):
         super().__init__()
         self._text = text
 
-    def enqueue(self, item: QueuedInput) -> bool:
+    def enqueue(self, item: QueuedInput, *, cap: int = 0) -> bool:
         if item.input_text == self._text:
             self._text = ""
             raise QueueStoreError("it is broken", where="the test", way_out="mend it")
-        return super().enqueue(item)
+        return super().enqueue(item, cap=cap)
 
 
 async def test_a_store_that_fails_while_it_is_filled_holds_nothing_that_was_typed() -> None:

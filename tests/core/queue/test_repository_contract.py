@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from midturn_core.errors import QueueFullError
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.repository import MessageQueueRepository
 from midturn_core.queue.types import HELD_KEY, QueuedInput, QueuedInputPriority, QueueFilter
@@ -62,6 +63,26 @@ def test_an_input_is_stored_once_however_often_it_is_sent(
     item = put(repository, "a")
     assert not repository.enqueue(dataclasses.replace(item, input_text="again"))
     assert texts(repository.drain(ALL_MAIN)) == ["a"]
+
+
+def test_a_full_context_refuses_an_input_and_keeps_no_trace_of_it(
+    repository: MessageQueueRepository,
+) -> None:
+    first = QueuedInput("first", MAIN)
+    refused = QueuedInput("refused", MAIN, NOW)
+    assert repository.enqueue(first, cap=2)
+    assert repository.enqueue(QueuedInput("second", MAIN), cap=2)
+    for _ in range(2):
+        with pytest.raises(QueueFullError, match="2 inputs are already waiting"):
+            repository.enqueue(refused, cap=2)
+    assert not repository.enqueue(first, cap=2)
+    assert repository.enqueue(QueuedInput("of another context", SUB), cap=2)
+    assert texts(repository.list_by_max_priority(LATER, ALL_MAIN)) == ["first", "second"]
+    assert repository.get(refused.uuid) is None
+    # What is claimed does not wait any more, so it takes no room.
+    repository.claim(QueueFilter(MAIN, uuids=frozenset({first.uuid})))
+    assert repository.enqueue(refused, cap=2)
+    assert texts(repository.list_by_max_priority(LATER, ALL_MAIN)) == ["refused", "second"]
 
 
 def test_remove_is_idempotent(repository: MessageQueueRepository) -> None:

@@ -115,6 +115,23 @@ def test_what_a_killed_process_had_claimed_comes_back_in_order(
     assert repository.drain(ALL) == items
 
 
+def test_the_cap_holds_when_processes_enqueue_at_the_same_moment(
+    workers: Workers, shared_store: QueueStore
+) -> None:
+    repository = shared_store.open()
+    repository.enqueue(QueuedInput("waits already", MAIN))
+    senders = [workers.start("fill", "2") for _ in range(3)]
+    assert [first_line(sender) for sender in senders] == ["ready"] * 3
+    for number in range(50):
+        for sender in senders:
+            assert sender.stdin is not None
+            sender.stdin.write(f"{number}\n")
+            sender.stdin.flush()
+        assert sorted(map(first_line, senders)) == ["full", "full", "stored"]
+        assert repository.size() == 2
+        assert repository.dequeue(lambda item: item.input_text != "waits already")
+
+
 def survive_kills(workers: Workers, store: QueueStore, log: Path, kills: int) -> None:
     """One process delivers and is killed at any moment, over and over; one enqueues."""
     repository = store.open()
