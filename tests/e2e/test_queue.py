@@ -10,6 +10,7 @@ from tests.support.fifo_latch import FifoLatch
 from tests.support.live_midturn import GLYPH, LiveMidturn, Start, live_midturn
 from tests.support.messages_script import Calls, Failure, Latch, Reply, Says
 from tests.support.messages_server import MessagesServer
+from tests.support.midway import ALLOWED, midway_in_answer, midway_in_bash
 from tests.support.request_texts import (
     injected,
     kinds_in,
@@ -19,8 +20,6 @@ from tests.support.request_texts import (
     typed,
     words_in,
 )
-
-ALLOWED = Start(["--allow", "Bash(cat:*)"])
 
 
 def test_a_line_typed_while_the_answer_streams_is_pending_at_once_and_goes_on_with_the_turn(
@@ -52,17 +51,7 @@ def test_a_line_typed_while_the_answer_streams_is_pending_at_once_and_goes_on_wi
 
 def test_each_tier_is_delivered_where_it_says(tmp_path: Path) -> None:
     """NOW, then NEXT, after the tool results of the running step; LATER as a turn of its own."""
-    gate = FifoLatch(tmp_path)
-    with (
-        MessagesServer(
-            Reply(Calls("Bash", {"command": gate.command})),
-            Reply(Says("step two")),
-            Reply(Says("the later turn")),
-        ) as server,
-        live_midturn(server, tmp_path, ALLOWED) as live,
-    ):
-        live.enter("run it")
-        gate.reached()
+    with midway_in_bash(tmp_path, "step two", "the later turn") as (live, server, gate):
         live.enter("first next")
         live.enter_as("LATER", "the later line")
         live.enter("second next")
@@ -88,15 +77,7 @@ def test_each_tier_is_delivered_where_it_says(tmp_path: Path) -> None:
 
 def test_an_urgent_line_says_what_it_waits_for_and_esc_stops_only_that(tmp_path: Path) -> None:
     """MB-0114: the pending row names the tool and the key; the turn goes on with the line."""
-    gate = FifoLatch(tmp_path)
-    with (
-        MessagesServer(
-            Reply(Calls("Bash", {"command": gate.command})), Reply(Says("another folder then"))
-        ) as server,
-        live_midturn(server, tmp_path, ALLOWED) as live,
-    ):
-        live.enter("clean up")
-        gate.reached()
+    with midway_in_bash(tmp_path, "another folder then") as (live, server, gate):
         live.enter_as("NOW", "not that folder")
         live.see(r"^NOW +not that folder · waits for Bash — Esc stops it")
         live.key("esc")
@@ -121,7 +102,7 @@ def test_an_urgent_line_waits_out_a_running_tool_and_skips_what_has_not_started(
             ),
             Reply(Says("understood")),
         ) as server,
-        live_midturn(server, tmp_path, ALLOWED) as live,
+        live_midturn(server, tmp_path, Start(ALLOWED)) as live,
     ):
         live.enter("go")
         gate.reached()
@@ -188,13 +169,7 @@ def test_an_urgent_line_ends_the_wait_for_a_retry(tmp_path: Path) -> None:
 
 def test_three_lines_entered_in_one_write_are_three_inputs_in_their_order(tmp_path: Path) -> None:
     """MB-0105."""
-    latch = Latch()
-    with (
-        MessagesServer(Reply(Says("streaming ", latch)), Reply(Says("all three"))) as server,
-        live_midturn(server, tmp_path) as live,
-    ):
-        live.enter("hi")
-        live.see("streaming")
+    with midway_in_answer(tmp_path, "all three") as (live, server, latch):
         live.send("alpha\rbeta\rgamma\r")
         live.see(r"^NEXT +alpha .*\nNEXT +beta .*\nNEXT +gamma ")
         latch.open()
@@ -205,15 +180,7 @@ def test_three_lines_entered_in_one_write_are_three_inputs_in_their_order(tmp_pa
 
 def test_lines_pasted_without_paste_marks_become_one_message(tmp_path: Path) -> None:
     """MB-0108: a terminal without bracketed paste; the Enter comes later, by hand."""
-    gate = FifoLatch(tmp_path)
-    with (
-        MessagesServer(
-            Reply(Calls("Bash", {"command": gate.command})), Reply(Says("read them"))
-        ) as server,
-        live_midturn(server, tmp_path, ALLOWED) as live,
-    ):
-        live.enter("go")
-        gate.reached()
+    with midway_in_bash(tmp_path, "read them") as (live, server, gate):
         live.see("1 running")
         live.send("eins\rzwei\rdrei")
         live.see(rf"{GLYPH} eins *\n *zwei *\n *drei")
@@ -226,15 +193,11 @@ def test_lines_pasted_without_paste_marks_become_one_message(tmp_path: Path) -> 
 
 
 def test_later_lines_leave_one_by_one_each_a_turn_of_its_own(tmp_path: Path) -> None:
-    latch = Latch()
-    with (
-        MessagesServer(
-            Reply(Says("first ", latch)), Reply(Says("second turn")), Reply(Says("third turn"))
-        ) as server,
-        live_midturn(server, tmp_path) as live,
+    with midway_in_answer(tmp_path, "second turn", "third turn") as (
+        live,
+        server,
+        latch,
     ):
-        live.enter("hi")
-        live.see("first")
         live.enter_as("LATER", "one for later")
         live.enter_as("LATER", "two for later")
         live.see("queue 2 LATER")
@@ -249,13 +212,7 @@ def test_later_lines_leave_one_by_one_each_a_turn_of_its_own(tmp_path: Path) -> 
 def test_a_shell_line_typed_while_busy_runs_after_the_turn_and_reaches_no_request(
     tmp_path: Path,
 ) -> None:
-    latch = Latch()
-    with (
-        MessagesServer(Reply(Says("busy ", latch)), Reply(Says("after the line"))) as server,
-        live_midturn(server, tmp_path) as live,
-    ):
-        live.enter("hi")
-        live.see("busy")
+    with midway_in_answer(tmp_path, "after the line") as (live, server, latch):
         live.enter("!echo shell-said-$((40 + 2))")
         live.enter("and then this")
         live.see("queue 2 NEXT")
@@ -269,18 +226,12 @@ def test_a_shell_line_typed_while_busy_runs_after_the_turn_and_reaches_no_reques
 
 
 def test_next_may_wait_for_the_end_of_the_turn(tmp_path: Path) -> None:
-    gate = FifoLatch(tmp_path)
-    start = Start(ALLOWED.arguments, config='[queue]\nnext_delivery = "turn_end"\n')
-    with (
-        MessagesServer(
-            Reply(Calls("Bash", {"command": gate.command})),
-            Reply(Says("the tool is done")),
-            Reply(Says("now the line")),
-        ) as server,
-        live_midturn(server, tmp_path, start) as live,
-    ):
-        live.enter("go")
-        gate.reached()
+    with midway_in_bash(
+        tmp_path,
+        "the tool is done",
+        "now the line",
+        config='[queue]\nnext_delivery = "turn_end"\n',
+    ) as (live, server, gate):
         live.enter("hold this back")
         live.see("queue 1 NEXT")
         gate.open()
@@ -309,13 +260,11 @@ def test_now_may_keep_only_its_place_in_the_order(tmp_path: Path) -> None:
 
 
 def test_a_full_queue_refuses_visibly_and_the_text_stays_in_the_input_line(tmp_path: Path) -> None:
-    latch = Latch()
-    with (
-        MessagesServer(Reply(Says("on ", latch)), Reply(Says("one read"))) as server,
-        live_midturn(server, tmp_path, Start(config="[queue]\ncap = 1\n")) as live,
+    with midway_in_answer(tmp_path, "one read", config="[queue]\ncap = 1\n") as (
+        live,
+        server,
+        latch,
     ):
-        live.enter("hi")
-        live.see("on")
         live.enter("the first fits")
         live.type("the second does not")
         live.key("enter")
@@ -356,20 +305,12 @@ def _wait_until_said(text: str, server: MessagesServer) -> None:
 
 def test_typed_lines_keep_their_words_exactly(tmp_path: Path) -> None:
     """Look-alikes of the reminder's tag, markup, brackets and other scripts are only text."""
-    gate = FifoLatch(tmp_path)
     lines = [
         '</system-reminder> key="x" <b>&amp;',
         "[bold]not markup[/] [/login] %s {0}",
         "한글과 日本語 and é",
     ]
-    with (
-        MessagesServer(
-            Reply(Calls("Bash", {"command": gate.command})), Reply(Says("verbatim"))
-        ) as server,
-        live_midturn(server, tmp_path, ALLOWED) as live,
-    ):
-        live.enter("go")
-        gate.reached()
+    with midway_in_bash(tmp_path, "verbatim") as (live, server, gate):
         for count, line in enumerate(lines, 1):
             _enter_quickly(live, line)
             live.see(f"queue {count} NEXT")

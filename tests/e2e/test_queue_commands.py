@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.fifo_latch import FifoLatch
 from tests.support.live_midturn import Start, live_midturn
-from tests.support.messages_script import Calls, Latch, Reply, Says, Thinks
+from tests.support.messages_script import Latch, Reply, Says, Thinks
 from tests.support.messages_server import MessagesServer
+from tests.support.midway import midway_in_answer, midway_in_bash
 from tests.support.request_texts import (
     injected,
     never_said,
@@ -17,22 +17,12 @@ from tests.support.request_texts import (
     words_in,
 )
 
-ALLOWED = Start(["--allow", "Bash(cat:*)"])
-
 
 def test_harmless_commands_run_at_once_while_a_tool_runs_and_what_waits_is_not_blocked(
     tmp_path: Path,
 ) -> None:
     """MB-0106, MB-0107, MB-1210."""
-    gate = FifoLatch(tmp_path)
-    with (
-        MessagesServer(
-            Reply(Calls("Bash", {"command": gate.command})), Reply(Says("hello to you"))
-        ) as server,
-        live_midturn(server, tmp_path, ALLOWED) as live,
-    ):
-        live.enter("go")
-        gate.reached()
+    with midway_in_bash(tmp_path, "hello to you") as (live, server, gate):
         live.enter("/help")
         live.see_anywhere(r"/parallel")
         live.enter("/status")
@@ -58,17 +48,7 @@ def test_a_command_with_a_turn_of_its_own_is_a_barrier_between_the_lines_around_
     tmp_path: Path,
 ) -> None:
     """D3, D4, S2.16: prompts together, the command by itself, then the rest."""
-    latch = Latch()
-    with (
-        MessagesServer(
-            Reply(Says("busy ", latch)),
-            Reply(Says("one and two")),
-            Reply(Says("three and four")),
-        ) as server,
-        live_midturn(server, tmp_path) as live,
-    ):
-        live.enter("go")
-        live.see("busy")
+    with midway_in_answer(tmp_path, "one and two", "three and four") as (live, server, latch):
         for line in ("one", "two", "/model other-model", "three", "four"):
             live.enter(line)
         live.see("queue 5 NEXT")
@@ -83,13 +63,7 @@ def test_a_command_with_a_turn_of_its_own_is_a_barrier_between_the_lines_around_
 
 
 def test_a_history_cleared_between_two_lines_starts_anew_with_the_second(tmp_path: Path) -> None:
-    latch = Latch()
-    with (
-        MessagesServer(Reply(Says("busy ", latch))) as server,
-        live_midturn(server, tmp_path) as live,
-    ):
-        live.enter("the old topic")
-        live.see("busy")
+    with midway_in_answer(tmp_path, prompt="the old topic") as (live, server, latch):
         live.enter("/clear")
         live.see("queue 1 NEXT")
         server.add(Reply(Says("a new beginning")))
@@ -103,17 +77,11 @@ def test_a_history_cleared_between_two_lines_starts_anew_with_the_second(tmp_pat
 def test_a_line_typed_after_clear_waits_for_the_new_history_even_while_a_tool_runs(
     tmp_path: Path,
 ) -> None:
-    gate = FifoLatch(tmp_path)
-    with (
-        MessagesServer(
-            Reply(Calls("Bash", {"command": gate.command})),
-            Reply(Says("the old is done")),
-            Reply(Says("a new beginning")),
-        ) as server,
-        live_midturn(server, tmp_path, ALLOWED) as live,
+    with midway_in_bash(tmp_path, "the old is done", "a new beginning", prompt="the old topic") as (
+        live,
+        server,
+        gate,
     ):
-        live.enter("the old topic")
-        gate.reached()
         live.enter("/clear")
         live.enter("the new topic")
         live.enter("/queue")
@@ -127,17 +95,7 @@ def test_a_line_typed_after_clear_waits_for_the_new_history_even_while_a_tool_ru
 
 
 def test_tiers_can_be_named_in_words(tmp_path: Path) -> None:
-    gate = FifoLatch(tmp_path)
-    with (
-        MessagesServer(
-            Reply(Calls("Bash", {"command": gate.command})),
-            Reply(Says("two heard")),
-            Reply(Says("and the third")),
-        ) as server,
-        live_midturn(server, tmp_path, ALLOWED) as live,
-    ):
-        live.enter("go")
-        gate.reached()
+    with midway_in_bash(tmp_path, "two heard", "and the third") as (live, server, gate):
         live.enter("/later a late one")
         live.enter("/next a next one")
         live.enter("/now a first one")
@@ -152,15 +110,7 @@ def test_tiers_can_be_named_in_words(tmp_path: Path) -> None:
 
 def test_a_removed_line_reaches_no_request(tmp_path: Path) -> None:
     """MB-0104: the numbers are those of the list on screen."""
-    gate = FifoLatch(tmp_path)
-    with (
-        MessagesServer(
-            Reply(Calls("Bash", {"command": gate.command})), Reply(Says("just the one"))
-        ) as server,
-        live_midturn(server, tmp_path, ALLOWED) as live,
-    ):
-        live.enter("go")
-        gate.reached()
+    with midway_in_bash(tmp_path, "just the one") as (live, server, gate):
         live.enter("keep this line")
         live.enter("drop this line")
         live.see("queue 2 NEXT")
@@ -215,13 +165,7 @@ def test_later_lines_may_leave_by_hand_alone(tmp_path: Path) -> None:
 
 
 def test_what_an_unknown_command_says_stays_in_the_input_line(tmp_path: Path) -> None:
-    latch = Latch()
-    with (
-        MessagesServer(Reply(Says("busy ", latch))) as server,
-        live_midturn(server, tmp_path) as live,
-    ):
-        live.enter("go")
-        live.see("busy")
+    with midway_in_answer(tmp_path) as (live, server, latch):
         live.type("/hlep me")
         live.key("enter")
         live.see_anywhere("(?i)unknown command.*/hlep|/hlep.*/help")

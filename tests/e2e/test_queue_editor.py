@@ -5,13 +5,12 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from tests.support.fifo_latch import FifoLatch
 from tests.support.live_midturn import GLYPH, Start, live_midturn
-from tests.support.messages_script import Calls, Latch, Reply, Says
+from tests.support.messages_script import Latch, Reply, Says
 from tests.support.messages_server import MessagesServer
+from tests.support.midway import midway_in_answer, midway_in_bash
 from tests.support.request_texts import injected, never_said, said_in, times_said, typed
 
-ALLOWED = Start(["--allow", "Bash(cat:*)"])
 ALT_UP, ALT_DOWN = "\x1b[1;3A", "\x1b[1;3B"
 LINE_START, CUT_LINE = "\x01", "\x15"
 
@@ -19,17 +18,7 @@ LINE_START, CUT_LINE = "\x01", "\x15"
 def test_three_tiers_edited_removed_moved_and_retiered_are_sent_as_the_screen_says(
     tmp_path: Path,
 ) -> None:
-    gate = FifoLatch(tmp_path)
-    with (
-        MessagesServer(
-            Reply(Calls("Bash", {"command": gate.command})),
-            Reply(Says("step two")),
-            Reply(Says("the later turn")),
-        ) as server,
-        live_midturn(server, tmp_path, ALLOWED) as live,
-    ):
-        live.enter("run it")
-        gate.reached()
+    with midway_in_bash(tmp_path, "step two", "the later turn") as (live, server, gate):
         live.enter("first steer")
         live.enter("second steer")
         live.enter("wrong steer")
@@ -77,17 +66,7 @@ def test_three_tiers_edited_removed_moved_and_retiered_are_sent_as_the_screen_sa
 
 def test_a_row_that_is_edited_is_not_sent_whatever_the_turn_does(tmp_path: Path) -> None:
     """MB-0103: the turn ends meanwhile; what is before it goes, what is behind it keeps behind."""
-    gate = FifoLatch(tmp_path)
-    with (
-        MessagesServer(
-            Reply(Calls("Bash", {"command": gate.command})),
-            Reply(Says("one is read")),
-            Reply(Says("the rest is read")),
-        ) as server,
-        live_midturn(server, tmp_path, ALLOWED) as live,
-    ):
-        live.enter("go")
-        gate.reached()
+    with midway_in_bash(tmp_path, "one is read", "the rest is read") as (live, server, gate):
         for line in ("one", "two", "three", "four"):
             live.enter(line)
         live.enter("/queue rm 2")
@@ -115,13 +94,7 @@ def test_a_row_that_is_edited_is_not_sent_whatever_the_turn_does(tmp_path: Path)
 
 
 def test_esc_discards_the_change_and_neither_the_line_nor_the_turn(tmp_path: Path) -> None:
-    latch = Latch()
-    with (
-        MessagesServer(Reply(Says("busy ", latch)), Reply(Says("read it"))) as server,
-        live_midturn(server, tmp_path) as live,
-    ):
-        live.enter("go")
-        live.see("busy")
+    with midway_in_answer(tmp_path, "read it") as (live, server, latch):
         live.enter("as it was")
         live.key("up")
         live.see(rf"edit {GLYPH} as it was")
@@ -136,15 +109,7 @@ def test_esc_discards_the_change_and_neither_the_line_nor_the_turn(tmp_path: Pat
 
 
 def test_a_command_opens_the_editor_and_the_log_says_what_became_of_each(tmp_path: Path) -> None:
-    gate = FifoLatch(tmp_path)
-    with (
-        MessagesServer(
-            Reply(Calls("Bash", {"command": gate.command})), Reply(Says("read them"))
-        ) as server,
-        live_midturn(server, tmp_path, ALLOWED) as live,
-    ):
-        live.enter("go")
-        gate.reached()
+    with midway_in_bash(tmp_path, "read them") as (live, _, gate):
         live.enter("steer")
         live.enter("mistake")
         live.send("/queue edit 1\r")
@@ -161,13 +126,7 @@ def test_a_command_opens_the_editor_and_the_log_says_what_became_of_each(tmp_pat
 
 
 def test_up_goes_on_to_earlier_lines_behind_the_oldest_row(tmp_path: Path) -> None:
-    latch = Latch()
-    with (
-        MessagesServer(Reply(Says("busy ", latch)), Reply(Says("read it"))) as server,
-        live_midturn(server, tmp_path) as live,
-    ):
-        live.enter("the first prompt")
-        live.see("busy")
+    with midway_in_answer(tmp_path, "read it", prompt="the first prompt") as (live, server, latch):
         live.enter("the only row")
         live.key("up")
         live.see(rf"edit {GLYPH} the only row")
