@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import venv
 import zipfile
@@ -68,6 +69,17 @@ def test_every_module_of_the_tree_is_in_the_wheel(wheel: Path) -> None:
         for file in (ROOT / package).rglob("*.py")
     }
     assert shipped == in_tree
+
+
+def test_the_source_distribution_holds_all_that_the_tree_has(tmp_path: Path) -> None:
+    """Also what `make` needs, so that it can be tested and changed from there."""
+    tracked = {str(file.relative_to(ROOT)) for file in tracked_files()}
+    run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path], ROOT)
+    (built,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(built) as archive:
+        shipped = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"Makefile", "constraints.txt", "constraints-dev.txt", ".ci/run"} <= shipped
+    assert tracked <= shipped
 
 
 @pytest.mark.parametrize("package", PACKAGES)
