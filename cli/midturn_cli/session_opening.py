@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from midturn_cli.launch import Launch, SessionStart
 from midturn_core import paths
 from midturn_core.conversation import Conversation
+from midturn_core.errors import SessionError
 from midturn_core.read_files import ReadFiles
-from midturn_core.session.store import Resumed, Session, SessionStore
+from midturn_core.session.store import Resumed, Session, SessionStore, SessionSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,4 +53,24 @@ def _resume(launch: Launch, store: SessionStore) -> Resumed | None:
         case SessionStart.LATEST:
             return store.resume(store.latest(launch.workspace), launch.workspace)
         case SessionStart.NAMED:
-            return store.resume(store.find(launch.session_id), launch.workspace)
+            return store.resume(_named(launch, store), launch.workspace)
+
+
+def _named(launch: Launch, store: SessionStore) -> SessionSummary:
+    try:
+        return store.find(launch.session_id)
+    except SessionError:
+        if not any(summary.id.startswith(launch.session_id) for summary in store.list()):
+            _say_if_it_is_elsewhere(launch)
+        raise
+
+
+def _say_if_it_is_elsewhere(launch: Launch) -> None:
+    """The sessions of the demo have a folder of their own, so that an id of one is none here."""
+    other = SessionStore(paths.sessions_folder(os.environ, demo=not launch.demo))
+    try:
+        found = other.find(launch.session_id)
+    except SessionError:
+        return
+    whose, command = ("no", "midturn") if launch.demo else ("a", "midturn demo")
+    raise SessionError(f"{found.id} is {whose} session of the demo: {command} -r {found.id}")
