@@ -280,7 +280,7 @@ class InteractiveSession:
     def _tell_expired(self, item: QueuedInput) -> None:
         ttl = self.engine.config.queue.ttl
         self.engine.warn(
-            f"Expired after {ttl} s (queue.ttl), not sent: {item.input_text} "
+            f"Expired after {ttl} s (queue.ttl), not sent: {beginning(item.input_text)} "
             "→ /queue restore lets it wait again"
         )
 

@@ -12,6 +12,7 @@ from midturn_cli.commands.command import CommandError, Use
 T = TypeVar("T")
 
 MAX_DIGITS = 6
+MAX_QUOTED = 60
 
 
 def no_arguments(use: Use, command: str) -> None:
@@ -19,8 +20,20 @@ def no_arguments(use: Use, command: str) -> None:
     Raises:
         CommandError: something was typed after the command.
     """
-    if use.arguments:
-        raise CommandError(f"{command} takes nothing after it, but there is {use.arguments!r}")
+    if problem := takes_nothing(command, use.arguments):
+        raise CommandError(problem)
+
+
+def takes_nothing(command: str, arguments: str) -> str:
+    """Why a command without arguments cannot be used like this; empty without any."""
+    if not arguments:
+        return ""
+    return f"{command} takes nothing after it, but there is {quoted(arguments)}"
+
+
+def quoted(word: str) -> str:
+    """A word as it was typed, for a complaint: its beginning when it is long."""
+    return repr(word) if len(word) <= MAX_QUOTED else f"{word[:MAX_QUOTED]!r}…"
 
 
 def whole_number(word: str, what: str, example: str) -> int:
@@ -32,7 +45,7 @@ def whole_number(word: str, what: str, example: str) -> int:
     if word.isascii() and word.isdecimal() and len(word) <= MAX_DIGITS and int(word) >= 1:
         return int(word)
     raise CommandError(
-        f"{what} must be a whole number from 1 up, not {word!r} (example: {example})"
+        f"{what} must be a whole number from 1 up, not {quoted(word)} (example: {example})"
     )
 
 
@@ -60,5 +73,5 @@ def nth_newest(use: Use, command: str, what: str, kept: Sequence[T]) -> tuple[in
 def unknown_word(command: str, word: str, allowed: tuple[str, ...], example: str) -> CommandError:
     """The error for a word that a command does not know."""
     return CommandError(
-        f"{command} does not know {word!r}: it takes {', '.join(allowed)} (example: {example})"
+        f"{command} does not know {quoted(word)}: it takes {', '.join(allowed)} (example: {example})"
     )

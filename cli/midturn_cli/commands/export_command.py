@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import assert_never
 
+from midturn_cli.commands.arguments import quoted
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_cli.engine import Engine
 from midturn_cli.export.private_file import PrivateFileError, write_private
@@ -60,7 +61,9 @@ def read_request(arguments: str) -> ExportRequest:
     try:
         words = iter(shlex.split(arguments))
     except ValueError as error:
-        raise CommandError(f"/export: a quotation mark is missing in {arguments!r}") from error
+        raise CommandError(
+            f"/export: a quotation mark is missing in {quoted(arguments)}"
+        ) from error
     files: list[str] = []
     chosen: ExportFormat | None = None
     force = False
@@ -71,7 +74,7 @@ def read_request(arguments: str) -> ExportRequest:
             chosen = _format_named(word, words)
         elif word.startswith("-"):
             raise CommandError(
-                f"/export does not know {word!r}: it takes --format and --force ({EXAMPLE})"
+                f"/export does not know {quoted(word)}: it takes --format and --force ({EXAMPLE})"
             )
         else:
             files.append(word)
@@ -89,7 +92,7 @@ def _format_named(word: str, words: Iterator[str]) -> ExportFormat:
         return ExportFormat(name)
     except ValueError as error:
         raise CommandError(
-            f"--format takes markdown, json or html, not {name!r} ({EXAMPLE})"
+            f"--format takes markdown, json or html, not {quoted(name)} ({EXAMPLE})"
         ) from error
 
 
@@ -99,7 +102,7 @@ def _format_of(file: str) -> ExportFormat:
     found = ENDINGS.get(Path(file).suffix.lower())
     if found is None:
         raise CommandError(
-            f"The format of {file} is not clear: end it with {', '.join(ENDINGS)} or add "
+            f"The format of {quoted(file)} is not clear: end it with {', '.join(ENDINGS)} or add "
             "--format markdown, json or html"
         )
     return found

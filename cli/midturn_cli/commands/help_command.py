@@ -41,7 +41,8 @@ PREFIXES = (
 
 def show_help(use: Use) -> None:
     if use.arguments:
-        _show_command(use, use.arguments.removeprefix("/"))
+        # A form such as "queue rm" is told with its command.
+        _show_command(use, use.words[0].removeprefix("/"))
         return
     rows = [(_short_usage(command), command.summary, command.timing) for command in use.commands]
     use.table("Commands", ("command", "what it does", "takes effect"), rows)

@@ -26,14 +26,18 @@ def show_model(use: Use) -> None:
     use.table("Model", ("", ""), rows, f"{EXAMPLE} changes it; [model] name keeps it for good")
 
 
+def check_name(name: str) -> str:
+    """Why this cannot be the name of a model; empty when it can, and without one."""
+    one_word = len(name.split()) <= 1 and len(name) <= MAX_NAME and name.isprintable()
+    if one_word:
+        return ""
+    return f"/model needs the name of one model, without blanks (example: {EXAMPLE})"
+
+
 async def change_model(use: Use) -> None:
     engine, name = use.engine, use.arguments
     if engine.launch.demo:
         raise CommandError("The demo has one model only: itself; start midturn without demo")
-    if len(use.words) != 1 or len(name) > MAX_NAME or not name.isprintable():
-        raise CommandError(
-            f"/model needs the name of one model, without blanks (example: {EXAMPLE})"
-        )
     before = engine.model_settings.name
     if name == before:
         use.say(f"{name} is the model already.")
@@ -48,6 +52,7 @@ MODEL = Command(
     "[NAME]",
     now=show_model,
     own_turn=change_model,
+    check=check_name,
     forms=(
         Form("/model", "see which model answers, and how"),
         Form("/model NAME", "let another one answer from the next turn on, in this session"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from midturn_cli.commands.arguments import MAX_DIGITS, unknown_word
+from midturn_cli.commands.arguments import MAX_DIGITS, quoted, unknown_word
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_cli.commands.saving import SAVE, overridden
 from midturn_core.config_loader import ConfigSource, load_config, save_value
@@ -106,7 +106,7 @@ def _number(key: str, word: str, *, example: int) -> int:
     if word.isascii() and word.isdecimal() and len(word) <= MAX_DIGITS:
         return int(word)
     raise CommandError(
-        f"{key} needs a whole number 1..{MAX_CONCURRENCY_LIMIT}, not {word!r} "
+        f"{key} needs a whole number 1..{MAX_CONCURRENCY_LIMIT}, not {quoted(word)} "
         f"(example: /parallel {key} {example}); nothing was changed"
     )
 
@@ -115,7 +115,7 @@ def _choice(key: str, word: str, choices: Mapping[str, T]) -> T:
     if word in choices:
         return choices[word]
     raise CommandError(
-        f"{key} needs {' or '.join(choices)}, not {word!r} "
+        f"{key} needs {' or '.join(choices)}, not {quoted(word)} "
         f"(example: /parallel {key} {next(iter(choices))}); nothing was changed"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from midturn_cli.commands.arguments import unknown_word
+from midturn_cli.commands.arguments import quoted, unknown_word
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_core.permission.decision import PermissionMode
 from midturn_core.permission.rules import Rule, check_rules, parse_rule
@@ -151,7 +151,7 @@ def _not_removable(text: str, rows: Iterable[RuleRow]) -> str:
     places = ", ".join(row.origin for row in rows)
     if places:
         return f"{text} is set by {places}, not in this session: change it there"
-    return f"There is no rule {text!r} of this session; /permissions lists them"
+    return f"There is no rule {quoted(text)} of this session; /permissions lists them"
 
 
 MODE = Command(

@@ -52,14 +52,14 @@ def edit(use: Use, word: str) -> None:
         return
     if problem := use.edits.save(item.uuid, parts[2]):
         raise CommandError(problem)
-    use.say(f"Number {word} is now: {parts[2]}")
+    use.say(f"Number {word} is now: {beginning(parts[2])}")
 
 
 def remove(use: Use, word: str) -> None:
     removed = use.edits.remove(numbered(use, word, "rm").uuid)
     if removed is None:
         raise CommandError(f"Number {word} of the list waits no more; /queue shows what does")
-    use.say(f"Removed, never sent: {removed.input_text}")
+    use.say(f"Removed, never sent: {beginning(removed.input_text)}")
 
 
 def move(use: Use, word: str, target_word: str) -> None:

@@ -57,7 +57,7 @@ def queue(use: Use) -> None:
         case [word, *numbers] if word in _TAKES_NUMBER:
             _TAKES_NUMBER[word](use, _one_number(word, numbers) if numbers else "")
         case [word, *_]:
-            raise unknown_word("/queue", word, WORDS, "/queue rm 2")
+            raise _not_understood(word)
         case _:
             pass
 
@@ -75,6 +75,12 @@ _TAKES_NUMBER: dict[str, Callable[[Use, str], None]] = {
     "restore": restore,
     "discard": discard,
 }
+
+
+def _not_understood(word: str) -> CommandError:
+    if word in ("log", "clear"):
+        return CommandError(f"/queue {word} takes nothing after it")
+    return unknown_word("/queue", word, WORDS, "/queue rm 2")
 
 
 def _one_number(word: str, numbers: Sequence[str]) -> str:

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from midturn_cli.commands.command import Command
 
+MAX_NAME = 40
+"""Letters of an unknown name that are told."""
+
 _COMMAND_LINE = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9-]*|)(?:\s+(?P<arguments>.*))?", re.DOTALL)
 
 
@@ -56,6 +59,8 @@ class CommandRegistry:
         """The sentence for a command that does not exist."""
         if not name:
             return "A / alone is no command: put its name after it, or enter /help for the list"
+        if len(name) > MAX_NAME:
+            return f"There is no command /{name[:MAX_NAME]}…; /help lists them"
         near = self.nearest(name)
         meant = f"; did you mean {' or '.join('/' + other for other in near)}?" if near else ""
         hint = "" if near else "; /help lists them"

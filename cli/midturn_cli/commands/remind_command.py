@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 
-from midturn_cli.commands.arguments import due_in, whole_number
+from midturn_cli.commands.arguments import due_in, quoted, whole_number
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_cli.commands.queue_commands import check_text
+from midturn_cli.render.clean import beginning
 from midturn_core.queue.attachments import attachment_tags
 from midturn_core.queue.rewake import MAX_SPAN, After, At, Due, Wakeup
 from midturn_core.queue.types import QueuedInput
@@ -24,6 +25,8 @@ def remind(use: Use) -> None:
             _show(use)
         case ["rm", number]:
             _remove(use, number)
+        case ["rm", *_]:
+            raise CommandError("/remind rm needs one number of the list (example: /remind rm 2)")
         case _:
             _schedule(use)
 
@@ -60,7 +63,7 @@ def _span(word: str) -> timedelta:
     )
     if not timedelta(0) < span <= MAX_SPAN:
         raise CommandError(
-            f"/remind needs a time within {MAX_SPAN.days} days, not {word!r} (examples: {EXAMPLES})"
+            f"/remind needs a time within {MAX_SPAN.days} days, not {quoted(word)} (examples: {EXAMPLES})"
         )
     return span
 
@@ -70,7 +73,7 @@ def _next_time_of_day(word: str, now: datetime) -> datetime:
     hour, minute = (int(part) for part in found.groups()) if found else (24, 0)
     if hour > 23 or minute > 59:
         raise CommandError(
-            f"/remind at needs a time from 00:00 to 23:59, not {word!r} "
+            f"/remind at needs a time from 00:00 to 23:59, not {quoted(word)} "
             "(example: /remind at 14:30 TEXT)"
         )
     # Naive and then local, so that a change to summer time before then is counted.
@@ -90,7 +93,8 @@ def _show(use: Use) -> None:
         use.say(f"No reminder is set ({EXAMPLES})")
         return
     rows = [
-        (str(number), due_in(item), item.input_text) for number, item in enumerate(items, start=1)
+        (str(number), due_in(item), beginning(item.input_text))
+        for number, item in enumerate(items, start=1)
     ]
     use.table("Reminders", ("", "due", "text"), rows, "/remind rm N removes one")
 
@@ -102,7 +106,7 @@ def _schedule(use: Use) -> None:
         Wakeup(text, use.engine.context_id, tags=tags), due
     )
     if item is not None:
-        use.say(f"Queued {due_in(item)}: {text}")
+        use.say(f"Queued {due_in(item)}: {beginning(text)}")
 
 
 def _remove(use: Use, word: str) -> None:
@@ -114,7 +118,7 @@ def _remove(use: Use, word: str) -> None:
     removed = use.engine.session_queue.rewake.cancel(known[number - 1])
     if removed is None:
         raise CommandError(f"Reminder {number} of the list is not set any more; /remind shows them")
-    use.say(f"Removed, never sent: {removed.input_text}")
+    use.say(f"Removed, never sent: {beginning(removed.input_text)}")
 
 
 REMIND = Command(

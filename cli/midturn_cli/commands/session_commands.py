@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from functools import partial
 
-from midturn_cli.commands.arguments import MAX_DIGITS, age, no_arguments
+from midturn_cli.commands.arguments import MAX_DIGITS, age, quoted, takes_nothing
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_core.session.store import SessionSummary
 
 LISTED = 20
+LONGEST_ID = 100
 
 
 async def clear(use: Use) -> None:
-    no_arguments(use, "/clear")
     if not len(use.engine.conversation):
         raise CommandError("There is nothing to clear: the history is empty")
     kept_id = use.engine.clear_history()
@@ -62,6 +63,8 @@ async def _chosen(use: Use) -> SessionSummary:
             listed = f"the list ends at {len(ids)}" if ids else "there is no other session"
             raise CommandError(f"There is no session number {number}: {listed}; /resume shows them")
         word = ids[number - 1]
+    if len(word) > LONGEST_ID:
+        raise CommandError(f"There is no session {quoted(word)}; /resume shows them")
     summary = await asyncio.to_thread(use.engine.store.find, word)
     if summary.damaged:
         raise CommandError(f"The session {summary.id} cannot be read; its file is {summary.path}")
@@ -90,7 +93,12 @@ def leave(use: Use) -> None:
     use.host.request_exit()
 
 
-CLEAR = Command("clear", "start a new conversation", own_turn=clear)
+CLEAR = Command(
+    "clear",
+    "start a new conversation",
+    own_turn=clear,
+    check=partial(takes_nothing, "/clear"),
+)
 RESUME = Command(
     "resume",
     "see or open earlier sessions",
@@ -103,4 +111,10 @@ RESUME = Command(
         Form("/resume ID", "open the session with this ID, or this beginning of one"),
     ),
 )
-EXIT = Command("exit", "leave Midturn", now=leave, aliases=("quit",))
+EXIT = Command(
+    "exit",
+    "leave Midturn",
+    now=leave,
+    aliases=("quit",),
+    check=partial(takes_nothing, "/exit"),
+)

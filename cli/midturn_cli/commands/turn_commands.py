@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from midturn_cli.commands.arguments import no_arguments
+from functools import partial
+
+from midturn_cli.commands.arguments import takes_nothing
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 
 INIT_PROMPT = """\
@@ -17,7 +19,6 @@ If there is an AGENTS.md or CLAUDE.md already, keep what is still right in it an
 
 
 async def retry(use: Use) -> None:
-    no_arguments(use, "/retry")
     if not use.engine.conversation.awaits_model:
         raise CommandError("There is nothing to retry: the last answer is complete")
     await use.controller.retry(use.turn)
@@ -37,7 +38,12 @@ async def init(use: Use) -> None:
     await use.controller.run_prompt(INIT_PROMPT + wish, use.turn)
 
 
-RETRY = Command("retry", "send the failed step again", own_turn=retry)
+RETRY = Command(
+    "retry",
+    "send the failed step again",
+    own_turn=retry,
+    check=partial(takes_nothing, "/retry"),
+)
 COMPACT = Command(
     "compact",
     "replace the history by a summary",

@@ -76,7 +76,7 @@ def test_the_format_is_the_one_named_or_that_of_the_ending(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ("notes.txt", "The format of notes.txt is not clear: end it with .md, .markdown, .json"),
+        ("notes.txt", "The format of 'notes.txt' is not clear: end it with .md, .markdown, .json"),
         ("--format pdf", "--format takes markdown, json or html, not 'pdf'"),
         ("--format", "--format takes markdown, json or html, not ''"),
         ("--all", "/export does not know '--all': it takes --format and --force"),

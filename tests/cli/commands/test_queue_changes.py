@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from midturn_cli.commands.queue_log import outcome
-from midturn_cli.ui_events import CommandTable
+from midturn_cli.ui_events import CommandOutput, CommandTable
 from midturn_core.events import TurnStarted
 from midturn_core.queue.receipts import Receipt, ReceiptState
 from midturn_core.queue.types import QueuedInputPriority
@@ -41,6 +41,20 @@ async def test_edit_with_a_text_changes_it_in_place(tmp_path: Path) -> None:
         assert [item.uuid for item in busy.kit.waiting()] == before
         await busy.finish()
         assert "TWO  with\ntwo lines" in busy.sent_texts()
+
+
+async def test_a_huge_line_is_shortened_where_it_is_edited_and_removed(tmp_path: Path) -> None:
+    huge = "word " * 40_000
+    async with busy_session(tmp_path, text("a")) as busy:
+        busy.kit.submit("one")
+        busy.kit.submit(f"/queue edit 1 {huge}")
+        assert busy.kit.waiting()[0].input_text == huge.strip()
+        busy.kit.submit("/queue rm 1")
+        edited, removed = [output.text for output in busy.kit.of(CommandOutput)[-2:]]
+        assert edited.startswith("Number 1 is now: word word")
+        assert removed.startswith("Removed, never sent: word word")
+        assert max(len(edited), len(removed)) < 400
+        assert edited.endswith("…") and removed.endswith("…")
 
 
 async def test_edit_without_a_text_asks_the_input_line(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from midturn_cli.commands.arguments import due_in
 from midturn_cli.commands.command import CommandError
 from midturn_cli.commands.remind_command import split_time
 from midturn_cli.launch import SessionStart
-from midturn_cli.ui_events import CommandTable, QueueChanged
+from midturn_cli.ui_events import CommandOutput, CommandTable, QueueChanged
 from midturn_core.events import Notice, TurnStarted
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.queue.rewake import After, At, Wakeup
@@ -96,6 +96,16 @@ async def test_reminders_are_listed_and_removed_by_their_number(tmp_path: Path) 
         kit.submit("/remind rm 3")
         assert "the list ends at 2" in kit.errors[-1]
         assert [item.input_text for item in kit.waiting()] == ["later one"]
+
+
+async def test_a_huge_reminder_is_shortened_wherever_it_is_named(tmp_path: Path) -> None:
+    async with open_session(make_launch(tmp_path, demo=False), lambda _: ScriptedModel()) as kit:
+        kit.submit(f"/remind 1h {'word ' * 40_000}")
+        kit.submit("/remind")
+        kit.submit("/remind rm 1")
+        queued, removed = [output.text for output in kit.of(CommandOutput)[-2:]]
+        [row] = kit.of(CommandTable)[-1].rows
+        assert max(map(len, (queued, removed, row[2]))) < 400
 
 
 async def test_a_line_that_cannot_be_meant_stays_in_the_input(tmp_path: Path) -> None:
