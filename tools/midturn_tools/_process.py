@@ -141,6 +141,7 @@ async def run_child(
 
 async def _spawn(command: ChildCommand, pipes: list[_Pipe]) -> asyncio.subprocess.Process:
     blank_start_environment()
+    _sessions.prepare()
     try:
         process = await asyncio.create_subprocess_exec(
             *command.argv,
@@ -303,6 +304,12 @@ class _Sessions:
         self._ids: set[int] = set()
         self._guard: subprocess.Popen[bytes] | None = None
 
+    def prepare(self) -> None:
+        """Before a child starts: it must be known in time, and the guard takes a while to start."""
+        with self._lock:
+            if self._guard is None:
+                self._guard = _start_guard()
+
     def add(self, session: int) -> None:
         with self._lock:
             self._ids.add(session)
@@ -333,10 +340,8 @@ class _Sessions:
                 guard.wait(_KILL_WAIT)
 
     def _tell(self, order: str) -> None:
-        if self._guard is None:
-            self._guard = _start_guard()
         # A guard that somebody killed is not replaced: the exit handler is still there.
-        if self._guard.stdin is not None:
+        if self._guard is not None and self._guard.stdin is not None:
             with contextlib.suppress(OSError):
                 os.write(self._guard.stdin.fileno(), order.encode())
 

@@ -11,6 +11,7 @@ from midturn_core.permission.access import CommandAccess
 from midturn_core.permission.decision import Decision, Match, PermissionMode, Verdict
 from midturn_core.permission.escape_flags import escape_in
 from midturn_core.permission.path_patterns import path_matches
+from midturn_core.permission.removal import removal
 from midturn_core.permission.rules import AnyUse, CommandPattern, PathPattern, Rule
 from midturn_core.permission.shell_scan import ShellScan, scan_command
 from midturn_core.permission.shell_split import Word
@@ -90,7 +91,17 @@ class CommandSubject:
         for path in self._paths((*changing, *targets)):
             if reason := self.around.protects(path):
                 return reason
-        return ""
+        kept = (self.around.home, self.around.workspace)
+        removals = (
+            removal(
+                program_name(candidate.words[candidate.start]),
+                candidate.words[candidate.start + 1 :],
+                self.access.cwd,
+                kept,
+            )
+            for candidate in self.scan.certain
+        )
+        return next(filter(None, removals), "")
 
     def named_by(self, rule: Rule) -> bool:
         pattern = rule.pattern

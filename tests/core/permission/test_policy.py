@@ -99,6 +99,35 @@ def test_yolo_asks_where_the_text_cannot_tell_whether_a_rule_denies(text: str) -
     assert policy(PermissionMode.YOLO).decide("Bash", command(text)).verdict is ALLOW
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rm -rf /", "rm -rf /*", "rm -rf //", "rm -rf /{*,.*}", "rm -rf /home", "rm -rf /home/*",
+        'rm -rf "$HOME"', "rm -rf ${HOME}/", "rm -rf ~", "rm -rf ~/", "rm -rf ~/*", "rm -rf ~/.*",
+        "rm -rf /home/someone", "rm -rf ../../home/someone/x/..", "rm -r .. x", "sudo rm -rf /",
+        "cd x && rm -rf ~", "bash -c 'rm -rf ~'", "chmod -R 777 /", "/bin/rm -rf /",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "rules", [policy(PermissionMode.YOLO), policy(allow=["Bash", "Bash(rm:*)", "Bash(sudo rm:*)"])]
+)
+def test_removing_home_or_everything_is_asked_whatever_is_allowed(
+    text: str, rules: PermissionPolicy
+) -> None:
+    """MB-0710."""
+    assert rules.decide("Bash", command(text)).verdict is ASK
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["rm -rf build", "rm -rf *", "rm -rf build/*", "rm -rf /tmp/x", "rm -rf ~/x", "rm -rf ~/x/*",
+     "rm HOME", "chmod +x .", "mv a ..", "ls /", "find / -name x", "rm -rf '$HOME'"],
+)  # fmt: skip
+def test_removing_something_else_is_asked_no_more_than_before(text: str) -> None:
+    rules = policy(PermissionMode.YOLO)
+    assert rules.decide("Bash", command(text)).verdict is ALLOW
+
+
 def test_the_strictest_access_of_a_call_counts() -> None:
     rules = policy(deny=["Read(secret)"])
     secret = written("secret", writes=False)
