@@ -3,6 +3,9 @@
 Rich drops HTML and puts an image before the block it stands in, which may be on the screen by then:
 here HTML is text, and an image is its description and address, in its place. Rich makes the numbers
 of a list as wide as its last one: here an item depends on no later one.
+
+Headings are not centred, and one empty row stands between blocks: Rich also puts one inside the
+edges of code and tables.
 """
 
 from __future__ import annotations
@@ -12,9 +15,23 @@ from typing import ClassVar
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import ListElement, Markdown, MarkdownElement
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+from rich.markdown import (
+    CodeBlock,
+    Heading,
+    HorizontalRule,
+    ListElement,
+    Markdown,
+    MarkdownElement,
+    TableElement,
+)
+from rich.rule import Rule
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
 
+CODE_PADDING = (0, 1)
+"""Cells above and below, and beside: code is set in by one."""
 IMAGE_SIGN = "🌆"
 _WIDEST_USUAL_NUMBER = 99
 """Items up to this one have their texts in one column."""
@@ -30,6 +47,30 @@ class NumberedList(ListElement):
             yield from item.render_number(console, options, number, widest)
 
 
+class LeftHeading(Heading):
+    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
+
+
+class Code(CodeBlock):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip()
+        yield Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, padding=CODE_PADDING)
+
+
+class PlainTable(TableElement):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for part in super().__rich_console__(console, options):
+            if isinstance(part, Table):
+                part.show_edge = False
+            yield part
+
+
+class LineRule(HorizontalRule):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Rule(style="markdown.hr", characters="─")
+        yield Text()
+
+
 def answer_parser() -> MarkdownIt:
     """A parser of its own: keeping one saves more than parsing a paragraph costs."""
     parser = MarkdownIt(options_update={"html": False}).enable("strikethrough").enable("table")
@@ -42,6 +83,11 @@ class AnswerMarkdown(Markdown):
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
+        "heading_open": LeftHeading,
+        "fence": Code,
+        "code_block": Code,
+        "table_open": PlainTable,
+        "hr": LineRule,
         "ordered_list_open": NumberedList,
     }
 

@@ -17,7 +17,7 @@ from rich.markdown import Markdown, MarkdownElement
 from rich.syntax import Syntax
 from rich.text import Text
 
-from midturn_cli.render.answer_markdown import AnswerMarkdown
+from midturn_cli.render.answer_markdown import CODE_PADDING, AnswerMarkdown
 from midturn_cli.render.canvas import Canvas
 from midturn_cli.render.cells import wrap_hard
 
@@ -73,7 +73,6 @@ class FencePiece:
     """The lines before, which the highlighter must have seen."""
     lines: tuple[str, ...]
     first: bool
-    last: bool
     gap: bool
 
     @property
@@ -87,7 +86,7 @@ class FencePiece:
             self.language,
             theme=code_theme,
             word_wrap=True,
-            padding=(int(self.first), 1, int(self.last), 1),
+            padding=CODE_PADDING,
             line_range=(start + 1, start + len(self.lines)),
         )
         return [Text(""), syntax] if self.gap and self.first else [syntax]

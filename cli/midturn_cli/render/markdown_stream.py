@@ -82,7 +82,7 @@ class _OpenFence:
         """What the parse of its last lines has left of it."""
         code = opening.content.rstrip()
         lines = tuple(code.split("\n")) if code else ()
-        return FencePiece(self.language, self.context, lines, False, True, self.gap)
+        return FencePiece(self.language, self.context, lines, False, self.gap)
 
 
 @dataclass(slots=True)
@@ -241,9 +241,8 @@ class MarkdownStream:
             return []
         fence = self._fence or _OpenFence(_language(opening), (), self._gap)
         taken = tuple(code[:final])
-        piece = FencePiece(
-            fence.language, fence.context, taken, self._fence is None, False, fence.gap
-        )
+        first = self._fence is None
+        piece = FencePiece(fence.language, fence.context, taken, first, fence.gap)
         context = fence.context + taken
         fence.context = () if len(context) >= FENCE_CONTEXT else context
         self._fence = fence

@@ -82,6 +82,35 @@ def test_nothing_that_was_written_is_left_out_or_moved() -> None:
     assert "<div> kept </div>" in shown
 
 
+def test_one_empty_row_stands_between_blocks_and_headings_stand_left() -> None:
+    text = (
+        "# Heading\n\ntext\n\n```python\nx = 1\n```\n\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+        "\n\nmore\n\n---\n\n    indented\n\nend\n"
+    )
+    assert [row.rstrip() for row in SGR.sub("", one_shot(text)).split("\n")] == [
+        "Heading",
+        "",
+        "text",
+        "",
+        " x = 1",
+        "",
+        "▌ quoted",
+        "",
+        "a  b",
+        "────",
+        "1  2",
+        "",
+        "more",
+        "",
+        "─" * 80,
+        "",
+        " indented",
+        "",
+        "end",
+        "",
+    ]
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from(BLOCKS), st.sampled_from(["\n", "\n\n", "\n\n\n"])), max_size=12
