@@ -1,8 +1,10 @@
 """The one queue of everything a person types while the agent works.
 
 - ``types``, ``events``   an input, a selection of inputs, and what is told when one changes
-- ``manager``             what producers and consumers use; ``barriers`` is what may not overtake
-                          what, ``expiry`` and ``edits`` what happens to rows that wait,
+- ``manager``             what producers and consumers use; ``fan_out`` tells its listeners,
+                          ``barriers`` is what leaves together and what may not overtake what,
+                          ``holding`` what holding and editing make of an input,
+                          ``expiry`` and ``edits`` what happens to rows that wait,
                           ``turn_gate`` the end of a turn, ``rewake`` inputs at a time to come
 - ``reminder``            how an input stands in the history; ``attachments`` its pictures
 - ``listeners``, ``metrics``, ``telemetry``, ``receipts``   observers, one for each purpose

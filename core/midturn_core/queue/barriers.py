@@ -1,4 +1,6 @@
-"""What may not overtake what: commands (D3), and what is being edited."""
+"""Which inputs leave together, and what may not overtake what: commands (D3), and what is being
+edited. Pure functions of what waits, in delivery order.
+"""
 
 from __future__ import annotations
 
@@ -41,3 +43,18 @@ def may_go(waiting: Sequence[QueuedInput]) -> list[QueuedInput]:
 def leading_prompts(items: Iterable[QueuedInput]) -> list[QueuedInput]:
     """Those before the first command."""
     return list(itertools.takewhile(lambda item: item.is_prompt, items))
+
+
+def at_step_boundary(free: Sequence[QueuedInput]) -> list[QueuedInput]:
+    """Every NOW prompt, and the NEXT prompts before the first command, of what may go (D2, D3)."""
+    barred = behind_command(free)
+    return [item for item in free if item.is_prompt and item.uuid not in barred]
+
+
+def next_turn(free: Sequence[QueuedInput], *, one: bool) -> list[QueuedInput]:
+    """Neighbouring NOW and NEXT prompts together, a command by itself, and when neither waits, one
+    LATER input, of what may go (D1, D4). ``one`` gives each prompt a turn of its own.
+    """
+    steering = (item for item in free if item.priority <= QueuedInputPriority.NEXT)
+    together = leading_prompts(steering)
+    return list(free[:1]) if one or not together else together

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 
 from midturn_core.ids import AgentRuntimeId
-from midturn_core.queue.barriers import behind_command, leading_prompts, may_go
-from midturn_core.queue.events import (
-    MessageQueueListener,
-    QueueChangeReason,
-    QueueChangeType,
-    QueueEvent,
-)
+from midturn_core.queue.barriers import at_step_boundary, leading_prompts, may_go, next_turn
+from midturn_core.queue.events import MessageQueueListener, QueueChangeReason, QueueChangeType
+from midturn_core.queue.fan_out import ListenerFanOut
+from midturn_core.queue.holding import edit_begun, edit_ended, held_back, let_go
 from midturn_core.queue.repository import MessageQueueRepository
 from midturn_core.queue.types import (
     Predicate,
@@ -25,8 +20,6 @@ from midturn_core.queue.types import (
     QueuedInputPriority,
     QueueFilter,
 )
-
-_log = logging.getLogger(__name__)
 
 DEFAULT_CAP = 1000
 """Waiting inputs per context (D11)."""
@@ -61,9 +54,7 @@ class MessageQueueManager:
         self._ttl = timedelta(seconds=ttl)
         self._now = now
         self._lock = threading.RLock()
-        self._listeners: tuple[MessageQueueListener, ...] = ()
-        self._unpublished: deque[QueueEvent] = deque()
-        self._publishing = False
+        self._listeners = ListenerFanOut()
 
     def atomic(self) -> AbstractContextManager[object]:
         """A block in which no other thread changes the queue: for decisions made of several
@@ -73,12 +64,12 @@ class MessageQueueManager:
 
     def add_listener(self, listener: MessageQueueListener) -> None:
         with self._lock:
-            self._listeners = (*self._listeners, listener)
+            self._listeners.add(listener)
 
     def remove_listener(self, listener: MessageQueueListener) -> None:
         """Forget a listener; nothing happens when it is not known."""
         with self._lock:
-            self._listeners = tuple(known for known in self._listeners if known is not listener)
+            self._listeners.remove(listener)
 
     def enqueue(self, item: QueuedInput, *, capped: bool = True) -> None:
         """Let an input wait. One whose uuid is already waiting changes nothing. ``capped`` False:
@@ -89,7 +80,7 @@ class MessageQueueManager:
         """
         with self._lock:
             if self._repository.enqueue(item, cap=self._cap if capped else 0):
-                self._publish([item], QueueChangeType.ENQUEUED)
+                self._listeners.tell([item], QueueChangeType.ENQUEUED)
 
     def drain_for_injection(
         self,
@@ -104,7 +95,7 @@ class MessageQueueManager:
             if isinstance(selection, QueueFilter):
                 self.expire(selection.context_id)
             items = self._repository.drain(_limited(selection, max_priority))
-            self._publish(items, QueueChangeType.DRAINED)
+            self._listeners.tell(items, QueueChangeType.DRAINED)
             return items
 
     def drain_at_step(self, selection: QueueFilter) -> list[QueuedInput]:
@@ -113,11 +104,7 @@ class MessageQueueManager:
         it (D3).
         """
         with self._lock:
-            waiting = self._on_their_way(selection)
-            barred = behind_command(waiting)
-            return self._take_exactly(
-                [item for item in waiting if item.is_prompt and item.uuid not in barred]
-            )
+            return self._take_exactly(at_step_boundary(self._on_their_way(selection)))
 
     def drain_or_close(
         self, selection: QueueFilter, on_empty: Callable[[], None], *, one: bool = False
@@ -129,8 +116,8 @@ class MessageQueueManager:
         ``one`` takes but the first of them.
         """
         with self._lock:
-            waiting = self._on_their_way(selection)
-            items = self._take_exactly(leading_prompts(waiting)[: 1 if one else None])
+            prompts = leading_prompts(self._on_their_way(selection))
+            items = self._take_exactly(prompts[:1] if one else prompts)
             if not items:
                 on_empty()
             return items
@@ -147,11 +134,8 @@ class MessageQueueManager:
         """
         last = QueuedInputPriority.LATER if include_later else QueuedInputPriority.NEXT
         with self._lock:
-            waiting = self._on_their_way(QueueFilter(context_id, last))
-            together = leading_prompts(
-                item for item in waiting if item.priority <= QueuedInputPriority.NEXT
-            )
-            return self._take_exactly(waiting[:1] if one or not together else together)
+            free = self._on_their_way(QueueFilter(context_id, last))
+            return self._take_exactly(next_turn(free, one=one))
 
     def snapshot(self, context_id: AgentRuntimeId | None = None) -> list[QueuedInput]:
         """All waiting inputs in delivery order, held ones included; a copy."""
@@ -179,14 +163,14 @@ class MessageQueueManager:
             item = self._repository.get(uuid)
             if item is None or not self._repository.remove(uuid):
                 return None
-            self._publish([item], QueueChangeType.REMOVED, reason)
+            self._listeners.tell([item], QueueChangeType.REMOVED, reason)
             return item
 
     def clear(self, context_id: AgentRuntimeId) -> list[QueuedInput]:
         """Take out everything of a context, held ones included, and return it."""
         with self._lock:
             items = self._repository.drain(QueueFilter(context_id, exclude_held=False))
-            self._publish(items, QueueChangeType.REMOVED, QueueChangeReason.CLEARED)
+            self._listeners.tell(items, QueueChangeType.REMOVED, QueueChangeReason.CLEARED)
             return items
 
     def edit(self, uuid: str, text: str, tags: Mapping[str, str] | None = None) -> bool:
@@ -212,9 +196,9 @@ class MessageQueueManager:
         """
         with self._lock:
             item = self._repository.get(uuid)
-            if item is None or item.being_edited:
+            edited = None if item is None else edit_begun(item)
+            if edited is None:
                 return item
-            edited = item.as_edited()
             return edited if self._change(edited, QueueChangeReason.HELD) else None
 
     def end_edit(self, uuid: str) -> bool:
@@ -223,11 +207,11 @@ class MessageQueueManager:
         """
         with self._lock:
             item = self._repository.get(uuid)
-            if item is None or not item.being_edited:
+            after = None if item is None else edit_ended(item, self._since())
+            if after is None:
                 return False
-            if item.bars_others:
-                return self._change(self._freed(item), QueueChangeReason.RELEASED)
-            return self._change(item.as_held(), QueueChangeReason.HELD)
+            reason = QueueChangeReason.HELD if after.held else QueueChangeReason.RELEASED
+            return self._change(after, reason)
 
     def expire(self, context_id: AgentRuntimeId) -> list[QueuedInput]:
         """Take out, and return, what has been on its way for longer than the time to live (D11).
@@ -243,7 +227,7 @@ class MessageQueueManager:
                 if not item.held and item.waits_since <= before
             ]
             items = [item for item in old if self._repository.remove(item.uuid)]
-            self._publish(items, QueueChangeType.REMOVED, QueueChangeReason.EXPIRED)
+            self._listeners.tell(items, QueueChangeType.REMOVED, QueueChangeReason.EXPIRED)
             return items
 
     def reprioritise(self, uuid: str, priority: QueuedInputPriority) -> bool:
@@ -269,15 +253,13 @@ class MessageQueueManager:
                 for other in self.snapshot(item.context_id)
                 if other.priority == item.priority
             ]
-            place = tier.index(uuid)
-            target = min(max(place + offset, 0), len(tier) - 1)
-            if target == place:
+            order = _moved(tier, uuid, offset)
+            if order == tier:
                 return False
-            tier.remove(uuid)
-            before = tier[target] if target < len(tier) else None
-            moved = self._repository.move(uuid, before)
+            behind = order[order.index(uuid) + 1 :]
+            moved = self._repository.move(uuid, behind[0] if behind else None)
             if moved:
-                self._publish([item], QueueChangeType.CHANGED, QueueChangeReason.MOVED)
+                self._listeners.tell([item], QueueChangeType.CHANGED, QueueChangeReason.MOVED)
             return moved
 
     def hold(self, target: AgentRuntimeId | str) -> int:
@@ -285,7 +267,7 @@ class MessageQueueManager:
         with self._lock:
             changed = 0
             for item in self._targets(target):
-                other = self._kept_back(item)
+                other = held_back(item)
                 if other is not None:
                     changed += self._change(other, QueueChangeReason.HELD)
             return changed
@@ -299,7 +281,7 @@ class MessageQueueManager:
             for item in self._targets(target):
                 if item.scheduled and isinstance(target, AgentRuntimeId):
                     continue
-                other = self._let_go(item)
+                other = let_go(item, self._since())
                 if other is not None:
                     changed += self._change(other, QueueChangeReason.RELEASED)
             return changed
@@ -314,21 +296,9 @@ class MessageQueueManager:
                 return False
             return self._change(item.as_past_due(), QueueChangeReason.HELD)
 
-    @staticmethod
-    def _kept_back(item: QueuedInput) -> QueuedInput | None:
-        """None when it is held as it is."""
-        if item.bars_others:
-            return item.to_be(held=True)
-        return None if item.held else item.as_held()
-
-    def _let_go(self, item: QueuedInput) -> QueuedInput | None:
-        """None when it is on its way, or will be once nobody edits it."""
-        if item.being_edited:
-            return None if item.bars_others else item.to_be(held=False)
-        return self._freed(item) if item.held else None
-
-    def _freed(self, item: QueuedInput) -> QueuedInput:
-        return item.as_free(self._now() if self._ttl else None)
+    def _since(self) -> datetime | None:
+        """From when on an input that is let go now may wait; None without a time to live."""
+        return self._now() if self._ttl else None
 
     def _on_their_way(self, selection: QueueFilter) -> list[QueuedInput]:
         """Commands as well as prompts."""
@@ -344,48 +314,14 @@ class MessageQueueManager:
 
     def _take_exactly(self, chosen: list[QueuedInput]) -> list[QueuedInput]:
         items = [item for item in chosen if self._repository.remove(item.uuid)]
-        self._publish(items, QueueChangeType.DRAINED)
+        self._listeners.tell(items, QueueChangeType.DRAINED)
         return items
 
     def _change(self, item: QueuedInput, reason: QueueChangeReason) -> bool:
         changed = self._repository.replace(item)
         if changed:
-            self._publish([item], QueueChangeType.CHANGED, reason)
+            self._listeners.tell([item], QueueChangeType.CHANGED, reason)
         return changed
-
-    def _publish(
-        self,
-        items: Iterable[QueuedInput],
-        change_type: QueueChangeType,
-        reason: QueueChangeReason | None = None,
-    ) -> None:
-        """Tell the listeners, with the lock held. A change that a listener makes is told after
-        the one it was told of, so that all of them see the same order.
-        """
-        self._unpublished.extend(QueueEvent(item, change_type, reason) for item in items)
-        if self._publishing:
-            return
-        self._publishing = True
-        try:
-            while self._unpublished:
-                event = self._unpublished.popleft()
-                for listener in self._listeners:
-                    _notify(listener, event)
-        finally:
-            self._publishing = False
-
-
-def _notify(listener: MessageQueueListener, event: QueueEvent) -> None:
-    try:
-        listener.on_event(event)
-    # An isolation wall (S2.12): a listener's fault never reaches the producer or its siblings.
-    except Exception:
-        _log.warning(
-            "queue listener %s failed on %s",
-            type(listener).__name__,
-            event.change_type.value,
-            exc_info=True,
-        )
 
 
 def _everything(_: QueuedInput) -> bool:
@@ -398,3 +334,10 @@ def _limited(selection: Predicate, max_priority: QueuedInputPriority) -> Predica
             selection, max_priority=min(selection.max_priority, max_priority)
         )
     return lambda item: item.priority <= max_priority and selection(item)
+
+
+def _moved(tier: Sequence[str], uuid: str, offset: int) -> list[str]:
+    """The same with one at another place, as far as the tier goes."""
+    place = min(max(tier.index(uuid) + offset, 0), len(tier) - 1)
+    order = [other for other in tier if other != uuid]
+    return [*order[:place], uuid, *order[place:]]
