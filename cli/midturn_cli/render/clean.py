@@ -8,6 +8,7 @@ instead of removing it, for text that somebody is about to approve, where hiding
 from __future__ import annotations
 
 import re
+import unicodedata
 
 TAB_WIDTH = 4
 """As in Markdown, so that a tab keeps its meaning there when it becomes spaces."""
@@ -38,6 +39,7 @@ _UNSEEN = re.compile(
 _ACCENT = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 _ACCENT_STACK = re.compile(f"({_ACCENT}{{{MAX_ACCENTS}}}){_ACCENT}+")
 _ACCENTS_AT_END = re.compile(f"{_ACCENT}*\\Z")
+_FLAG_OR_TONE = re.compile("[\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SUSPECT = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u0300-\u036f\u0483-\u0489\u061c\u115f\u1160\u17b4\u17b5"
@@ -74,6 +76,7 @@ def reveal(text: str) -> str:
     blanks and of empty lines, which push the end out of sight, are replaced by their length.
     """
     text = _REVEALED.sub(_visible, text.replace("\r\n", "\n").expandtabs(TAB_WIDTH))
+    text = _with_unsteady_shown(text)
     text = _SURROGATE.sub("\ufffd", _ACCENT_STACK.sub(r"\1…", text))
     text = _WIDE_GAP.sub(lambda run: f" ⟨{len(run[0])} blanks⟩ ", text)
     return shorten_blank_lines(text)
@@ -108,11 +111,28 @@ def _joined(text: str, line_end: str) -> str:
 
 
 def _visible(match: re.Match[str]) -> str:
-    character = match[0]
-    code = ord(character)
+    code = ord(match[0])
     if code < 0x20:
         return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+    return "␡" if code == 0x7F else _code_point(code)
+
+
+def _code_point(code: int) -> str:
+    return f"⟨U+{code:04X}⟩"
+
+
+def _with_unsteady_shown(text: str) -> str:
+    """Letters that take more cells in one table of widths than in another push the end of their
+    row out of the window.
+    """
+    if text.isascii():
+        return text
+    unsteady = (letter for letter in set(text) if _is_unsteady(letter))
+    return text.translate({ord(letter): _code_point(ord(letter)) for letter in unsteady})
+
+
+def _is_unsteady(letter: str) -> bool:
+    return _FLAG_OR_TONE.match(letter) is not None or unicodedata.category(letter) == "Cn"
 
 
 class StreamCleaner:

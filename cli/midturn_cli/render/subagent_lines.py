@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from midturn_cli.render.clean import reveal_line
+from midturn_cli.render.clean import one_line, reveal_line
 from midturn_cli.ui_events import UiEvent
 from midturn_core.events import (
     CallPhase,
@@ -40,7 +40,7 @@ class SubagentLines:
             ):
                 if now - self._told[id] >= MIN_SECONDS:
                     self._told[id] = now
-                    return f"[{self._titles[id]}] at {use.name}: {reveal_line(title)}"
+                    return f"[{self._titles[id]}] at {one_line(use.name)}: {reveal_line(title)}"
             case _:
                 pass
         return ""

@@ -1,7 +1,9 @@
-"""Making letters of the draft visible that a terminal would obey or hide; tabs as blanks.
+"""Letters that the input line shows by others, and the live region too where widths differ.
 
-Pasted text may hold them: control characters, marks that turn the direction of writing around, and
-letters without a width. What stands in the input line is what will be sent.
+Pasted text may hold letters that a terminal would obey or hide: control characters, marks that turn
+the direction of writing around, and letters without a width. What stands in the input line is what
+will be sent, so each is visible. Halves of flags and skin tones take another width beside their
+neighbours than by themselves, in some terminals: what is painted after them would be misplaced.
 """
 
 from __future__ import annotations
@@ -20,10 +22,14 @@ SHOWN_AS = "·"
 TAB_WIDTH = 4
 _CONTROL_PICTURES = 0x2400
 _DELETE_PICTURE = "␡"
+_FLAG_LETTERS = {0x1F1E6 + place: chr(ord("A") + place) for place in range(26)}
+_SKIN_TONES = dict.fromkeys(range(0x1F3FB, 0x1F400), "")
+_STEADY = {**_FLAG_LETTERS, **_SKIN_TONES}
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff\U000e0000-\U000e007f]"
 )
 
 
@@ -37,7 +43,14 @@ def _shown(hidden: re.Match[str]) -> str:
     code = ord(hidden[0])
     if code < 0x20:
         return chr(_CONTROL_PICTURES + code)
-    return _DELETE_PICTURE if code == 0x7F else SHOWN_AS
+    return _DELETE_PICTURE if code == 0x7F else _FLAG_LETTERS.get(code, SHOWN_AS)
+
+
+def steady(text: str) -> str:
+    """Text of the live region, every letter of which has the same width in every terminal: flags
+    as their letters, no skin tones. Its final rows have both.
+    """
+    return text.translate(_STEADY)
 
 
 def shown_line(line: str) -> str:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.layout import UIContent, UIControl
 
+from midturn_cli.terminal.hidden_letters import steady
+
 if TYPE_CHECKING:
     from midturn_cli.ports import LiveRegion
 
@@ -83,7 +85,7 @@ def row_fragments(row: str) -> StyleAndTextTuples:
     parts = _CODE.split(row)
     for text, code in zip(parts[::2], [*parts[1::2], ""], strict=True):
         if text:
-            fragments.append((_style(codes), text))
+            fragments.append((_style(codes), steady(text)))
         codes = "" if code in _RESETS else codes + code
     return fragments
 

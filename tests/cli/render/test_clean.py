@@ -5,6 +5,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
 from rich.cells import cell_len
 
 from midturn_cli.render.cells import cut, wrap_hard
@@ -52,6 +53,13 @@ def in_pieces(text: str, rng: random.Random) -> str:
 
 def test_an_unfinished_title_sequence_does_not_swallow_the_text_after_it() -> None:
     assert "rm -rf" in clean("\x1b]0;title without end\nrm -rf ~")
+
+
+@pytest.mark.parametrize("before", ["a", "👍"])
+def test_no_letter_of_a_question_is_painted_wider_than_its_row_was_made_for(before: str) -> None:
+    """Otherwise enough of them push the end of a command out of the window."""
+    revealed = (reveal(before + chr(code)) for code in range(0x80, 0x20000) if code >> 11 != 0x1B)
+    assert [text for text in revealed if sum(map(get_cwidth, text)) > cell_len(text)] == []
 
 
 def test_a_command_hidden_in_an_escape_sequence_is_revealed() -> None:

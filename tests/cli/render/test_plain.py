@@ -199,6 +199,21 @@ def test_a_subagent_is_told_at_its_start_its_end_and_now_and_then_between() -> N
     ]
 
 
+def test_a_tool_that_a_subagent_makes_up_does_not_act_on_the_terminal() -> None:
+    clock = FakeClock()
+    presenter = PlainPresenter(clock=clock)
+    for event in (
+        batch_started(1, SEQUENTIAL),
+        call_started(0, 1, "Task", "explore"),
+        call_runs(0),
+    ):
+        presenter.apply(event)
+    clock.now += 60
+    inner = call_started(0, 1, "Read\x1b[2J\nforged: line", "a.txt")
+    text = presenter.apply(SubagentEvent(SUB, "use-0", inner))
+    assert text == "[Task: explore] at Read ⏎ forged: line: a.txt\n"
+
+
 def test_the_output_of_a_failed_command_stands_below_its_error_without_a_mark() -> None:
     detail = OutputDetail(("not found",), 1)
     failed = call_ready(0, Outcome.FAILED, content="Exit code 3.\nnot found", detail=detail)

@@ -226,6 +226,18 @@ def test_a_row_has_one_fragment_for_each_of_its_styles() -> None:
     ]
 
 
+def test_a_row_of_the_live_region_has_the_same_width_in_every_terminal() -> None:
+    assert row_fragments("🇩🇪 flag, 👍🏽 thumb") == [("", "DE flag, 👍 thumb")]
+
+
+async def test_flags_and_skin_tones_of_a_draft_take_the_cells_they_are_counted_with() -> None:
+    async with live_terminal() as terminal:
+        terminal.send("🇩🇪👍🏽 x")
+        await terminal.shows("› DE👍· x")
+        terminal.send("\r")
+        await terminal.submitted("🇩🇪👍🏽 x")
+
+
 def test_a_rewrapping_terminal_has_more_rows_after_it_gets_narrower() -> None:
     assert rows_above_cursor([10, 80, 0, 20], 5, 40) == 4
     assert rows_above_cursor([81, 100], 85, 40) == 5
