@@ -59,14 +59,23 @@ def match_rank(folded: str, query: str) -> int | None:
 
 
 def best_matches(paths: Sequence[str], token: str) -> list[str]:
-    """At most ``MAX_MATCHES`` paths for ``token``, the best first."""
+    """At most ``MAX_MATCHES`` paths for ``token``, the best first.
+
+    Hidden ones only for a token that begins or has a part that begins with a dot.
+    """
     query = token.casefold()
+    hidden = _is_hidden(token)
     ranked = (
         (rank, len(path), path)
         for path in paths
-        if (rank := match_rank(path.casefold(), query)) is not None
+        if (hidden or not _is_hidden(path))
+        and (rank := match_rank(path.casefold(), query)) is not None
     )
     return [path for _, _, path in heapq.nsmallest(MAX_MATCHES, ranked)]
+
+
+def _is_hidden(path: str) -> bool:
+    return path.startswith(".") or "/." in path
 
 
 def quoted(path: str) -> str:

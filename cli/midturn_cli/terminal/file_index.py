@@ -107,6 +107,7 @@ def _ripgrep(workspace: Path) -> str | None:
 
 def _walk_with_ripgrep(program: str, workspace: Path) -> Iterator[str]:
     arguments = [program, "--no-config", "--files", "--null", "--no-messages", "--color=never"]
+    arguments += ["--hidden", "--glob=!.git"]
     with subprocess.Popen(
         arguments,
         cwd=workspace,
@@ -134,7 +135,7 @@ def _walk(workspace: Path) -> Iterator[str]:
         for entry in _scan(workspace / folder):
             path = f"{folder}{entry.name}"
             is_folder = entry.is_dir(follow_symlinks=False)
-            if entry.name.startswith(".") or _ignored(f"{path}/" if is_folder else path, rules):
+            if entry.name == ".git" or _ignored(f"{path}/" if is_folder else path, rules):
                 continue
             if is_folder:
                 below = f"{path}/"

@@ -104,19 +104,20 @@ def test_ignored_files_are_not_gathered(
         require("rg")
     else:
         monkeypatch.setenv("PATH", os.fspath(workspace))
-    assert sorted(gather_files(workspace)) == sorted([*FILES, "src/keep.log"])
+    found = [path for path in gather_files(workspace) if not path.endswith(".gitignore")]
+    assert sorted(found) == sorted([*FILES, "src/keep.log"])
 
 
 def test_of_too_many_files_those_in_the_fewest_folders_are_kept(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A README that is found last among very many is offered all the same."""
-    monkeypatch.setattr(file_index, "MAX_PATHS", 3)
+    monkeypatch.setattr(file_index, "MAX_PATHS", 4)
     index = FileIndex(workspace)
     gathering = index.refresh()
     assert gathering is not None
     gathering.result(DEADLINE)
-    assert sorted(index.paths) == ["a name.txt", "docs/", "src/"]
+    assert sorted(index.paths) == [".gitignore", "a name.txt", "docs/", "src/"]
 
 
 def test_paths_are_kept_by_depth_and_none_twice() -> None:
@@ -124,6 +125,24 @@ def test_paths_are_kept_by_depth_and_none_twice() -> None:
     assert shallowest(paths, 10) == ["z/", "b.py", "z/y/", "z/a.py", "z/y/x.py"]
     assert shallowest(paths, 2) == ["z/", "b.py"]
     assert shallowest(paths, 0) == []
+
+
+@pytest.mark.parametrize("with_ripgrep", [True, False])
+def test_hidden_files_are_offered_to_who_types_a_dot(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, with_ripgrep: bool
+) -> None:
+    if with_ripgrep:
+        require("rg")
+    else:
+        monkeypatch.setenv("PATH", str(workspace))
+    for name in (".git/config", ".github/flows/main.yml", "src/.env.main"):
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text("x")
+    paths = gather_files(workspace)
+    assert ".git/config" not in paths
+    assert best_matches(paths, "main") == ["src/main.py", "src/router/main_loop.py"]
+    assert best_matches(paths, ".gith") == [".github/flows/main.yml"]
+    assert best_matches(paths, "src/.e") == ["src/.env.main"]
 
 
 def test_a_program_of_the_workspace_is_never_run(
