@@ -11,13 +11,13 @@ from midturn_tools.glob import GlobTool
 from midturn_tools.grep import GrepTool
 
 
-def _no_ripgrep(_: Path) -> RipgrepInfo | None:
+def no_ripgrep(_: Path) -> RipgrepInfo | None:
     return None
 
 
 if __name__ == "__main__":
     for tool in (GrepTool, GlobTool):
-        tool.__init__.__defaults__ = (_no_ripgrep, SEARCH_SECONDS)
+        tool.__init__.__defaults__ = (no_ripgrep, SEARCH_SECONDS)
     from midturn_cli.main import main
 
     sys.exit(main())
