@@ -17,7 +17,7 @@ ROWS_EACH = 60
 def test_no_frame_has_two_prompts_or_two_status_rows_also_while_the_size_changes(
     tmp_path: Path,
 ) -> None:
-    """Check 22, in a terminal that cuts its rows. The greeting has a status of its own."""
+    """Check 22, in a terminal that cuts its rows."""
     latches = [Latch(f"size {number}") for number in range(len(SIZES) + 1)]
     pieces: list[Part] = []
     for number, latch in enumerate(latches):

@@ -53,6 +53,10 @@ class Heights:
     ask: int
     status: int
 
+    @property
+    def rows(self) -> int:
+        return self.tail + self.tools + self.queue + self.ask + self.status
+
 
 def share_height(wanted: Heights, max_rows: int) -> Heights:
     """Status and question first, then a row for every part, then as much as there is."""

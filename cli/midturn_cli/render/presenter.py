@@ -15,7 +15,15 @@ from rich.text import Text
 from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.ports import LiveRegion
 from midturn_cli.render.block_rows import Look, needs_gap
-from midturn_cli.render.blocks import AnswerEnd, AnswerText, Block, OutputBlock
+from midturn_cli.render.blocks import (
+    AnswerEnd,
+    AnswerText,
+    Block,
+    CallBlock,
+    EchoBlock,
+    OutputBlock,
+    PanelTitle,
+)
 from midturn_cli.render.canvas import Canvas, ColorSystem, row_count
 from midturn_cli.render.live_rows import (
     MAX_TAIL_ROWS,
@@ -165,9 +173,12 @@ class ScreenPresenter:
             len(tail), min(len(tools), MAX_TOOL_ROWS + 1), len(queue), len(ask), len(status)
         )
         heights = share_height(wanted, max_rows)
+        shown_tools = limited(tools, heights.tools, look.theme)
+        if shown_tools and not tail and self._gap_above_live() and wanted.rows < max_rows:
+            shown_tools.insert(0, Text())
         return LiveRegion(
             tail="\n".join(tail[len(tail) - heights.tail :]),
-            tools=self._joined(limited(tools, heights.tools, look.theme), width),
+            tools=self._joined(shown_tools, width),
             queue=self._joined(queue_rows(state, look.theme, width, heights.queue), width),
             ask=self._joined(ask[: heights.ask], width),
             status=self._joined(status[: heights.status], width),
@@ -185,6 +196,16 @@ class ScreenPresenter:
         begins = not self._answer_begun and self._last is not None
         # The empty row that the first piece gets when it is final: the text must not jump then.
         return ["", *rows][-most:] if begins and rows and rows[0].strip() else rows
+
+    def _gap_above_live(self) -> bool:
+        """Whether what runs has an empty row above it once it is final: it must not jump then."""
+        match self._last:
+            case None | EchoBlock() | PanelTitle():
+                return False
+            case CallBlock(in_panel=True):
+                return not self._state.calls
+            case _:
+                return True
 
     def _status_rows(self, width: int) -> list[Text]:
         if self._state.status is None:

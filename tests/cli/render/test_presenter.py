@@ -384,13 +384,13 @@ def test_an_empty_result_is_shown_as_empty() -> None:
 
 
 def test_another_theme_holds_at_once_for_the_live_region_and_what_follows() -> None:
-    subject, _ = presenter("standard")
+    subject, _ = presenter("256")
     subject.apply(ask_requested := AskRequested(ask()))
     before = subject.live(80, 20, 0.0).ask
     subject.apply(ThemeChanged("light"))
     after = subject.live(80, 20, 0.0).ask
     assert before != after and without_sgr(before) == without_sgr(after)
-    light = ScreenPresenter(theme="light", color_system="standard")
+    light = ScreenPresenter(theme="light", color_system="256")
     light.apply(ask_requested)
     assert light.live(80, 20, 0.0).ask == after
 
@@ -1060,6 +1060,27 @@ def test_the_tail_is_asked_for_again_until_it_shows_all_text() -> None:
     while subject.animated and tail != "word":
         tail = subject.live(80, 20, clock.now).tail
     assert tail == "word"
+
+
+def test_what_runs_stands_where_it_will_stand_when_it_is_final() -> None:
+    """Nothing jumps by the empty row that a block gets when it is written."""
+    subject, clock = presenter()
+
+    def tools(*events: UiEvent, rows: int = 24) -> list[str]:
+        for event in events:
+            subject.apply(event)
+        subject.take_committed(80)
+        return subject.live(80, rows, clock.now).tools.split("\n")
+
+    waiting = "⠋ waiting for the model 0.0s"
+    assert tools(turn_started(), StepStarted(1)) == [waiting]
+    assert tools(TextDelta("Hello.\n"), message_ended(), StepStarted(2)) == ["", waiting]
+    assert tools(rows=1) == [waiting]
+    panel = tools(batch_started(2), *(call_started(i, 2) for i in range(2)), call_runs(1))
+    assert panel[:2] == ["", "│ Parallel Tool Execution (2 calls)"]
+    assert tools(call_ready(0)) == ["⠋ [2/2] Read: src/1.py 0.0s"]
+    done = batch_finished(Outcome.SUCCEEDED, Outcome.SUCCEEDED)
+    assert tools(call_ready(1), done, StepStarted(3)) == ["", waiting]
 
 
 def test_an_answer_that_stands_still_says_that_more_is_waited_for() -> None:
