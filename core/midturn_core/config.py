@@ -148,6 +148,7 @@ class KeysConfig:
     submit: tuple[str, ...] = ("enter",)
     newline: tuple[str, ...] = ("escape enter", "c-j")
     cycle: tuple[str, ...] = ("tab",)
+    mode: tuple[str, ...] = ("s-tab",)
     cancel: tuple[str, ...] = ("escape",)
     leave: tuple[str, ...] = ("c-d",)
     stash: tuple[str, ...] = ("c-s",)

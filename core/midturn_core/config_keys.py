@@ -234,6 +234,12 @@ CONFIG_KEYS: tuple[ConfigKey, ...] = (
     ),
     ConfigKey(
         "keys",
+        "mode",
+        KeyNames(),
+        "The next permission mode: default, accept-edits, plan. In the menu: the entry before.",
+    ),
+    ConfigKey(
+        "keys",
         "cancel",
         KeyNames(),
         "Close the menu; else leave the queue editor; else stop the call that a NOW waits for; "

@@ -22,6 +22,14 @@ EFFECTS = ("deny", "ask", "allow")
 WORDS = ("nothing", "allow RULE", "ask RULE", "deny RULE", "rm RULE")
 EXAMPLE = "/permissions allow Bash(git log:*)"
 
+NEXT_MODE = {
+    PermissionMode.DEFAULT: PermissionMode.ACCEPT_EDITS,
+    PermissionMode.ACCEPT_EDITS: PermissionMode.PLAN,
+    PermissionMode.PLAN: PermissionMode.DEFAULT,
+    PermissionMode.YOLO: PermissionMode.DEFAULT,
+}
+"""For a key that is pressed again and again: nobody gets into ``yolo`` that way."""
+
 
 def mode(use: Use) -> None:
     current = use.engine.authorizer.mode
@@ -32,12 +40,16 @@ def mode(use: Use) -> None:
                 for known, text in MODES.items()
             ]
             use.table("Permission modes", ("", "mode", "where no rule decides"), rows)
+        case ["next"]:
+            chosen = NEXT_MODE[current]
+            use.engine.set_mode(chosen)
+            use.say(f"Mode {chosen.value}: {MODES[chosen]}.")
         case [word] if word in {known.value for known in PermissionMode}:
             chosen = PermissionMode(word)
             use.engine.set_mode(chosen)
             use.say(f"Mode {chosen.value}: {MODES[chosen]}.")
         case _:
-            names = tuple(known.value for known in PermissionMode)
+            names = (*(known.value for known in PermissionMode), "next")
             raise unknown_word("/mode", use.arguments, names, "/mode plan")
 
 
@@ -157,11 +169,12 @@ def _not_removable(text: str, rows: Iterable[RuleRow]) -> str:
 MODE = Command(
     "mode",
     "see or change the permission mode",
-    "[default | accept-edits | plan | yolo]",
+    "[default | accept-edits | plan | yolo | next]",
     now=mode,
     forms=tuple(
         [Form("/mode", "see the modes and which one holds")]
         + [Form(f"/mode {known.value}", text) for known, text in MODES.items()]
+        + [Form("/mode next", "the one after it: default, accept-edits, plan; Shift-Tab does it")]
     ),
 )
 PERMISSIONS = Command(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 QUIT_SECONDS = 1.0
 QUIT_HINT = "Press Ctrl-C again to quit."
 EXPAND_LINE = "/expand"
+NEXT_MODE_LINE = "/mode next"
 
 
 class TerminalPort(Protocol):
@@ -218,6 +219,14 @@ class Controls:
     def expand(self) -> None:
         """Show the newest tool result whole."""
         if refused := self._session.submit(EXPAND_LINE, None):
+            self._warn(refused)
+
+    def next_mode(self) -> None:
+        """The next permission mode; in a completion menu the entry before."""
+        buffer = self.draft.buffer
+        if buffer.complete_state is not None:
+            buffer.complete_previous()
+        elif refused := self._session.submit(NEXT_MODE_LINE, None):
             self._warn(refused)
 
     def attach_picture(self) -> None:

@@ -110,6 +110,7 @@ def actions(controls: Controls, in_input: Filter) -> dict[str, Action]:
         "submit": Action(lambda event: _submit(controls, event), in_input),
         "newline": Action(lambda _: controls.newline(), in_input),
         "cycle": Action(lambda _: controls.tab(), in_input),
+        "mode": Action(lambda _: controls.next_mode(), in_input & ~is_searching, changes=False),
         "cancel": Action(lambda _: controls.escape(), in_input),
         "leave": Action(lambda _: controls.end_of_file(), in_input & empty, eager=True),
         "stash": Action(lambda _: controls.stash(), in_input),

@@ -46,6 +46,18 @@ async def test_mode_shows_and_sets_at_once(tmp_path: Path) -> None:
         assert "deny and ask rules still hold" in kit.said
 
 
+async def test_the_next_mode_is_never_yolo_and_leads_out_of_it(tmp_path: Path) -> None:
+    async with open_session(make_launch(tmp_path)) as kit:
+        seen: list[str] = []
+        for _ in range(4):
+            await kit.run("/mode next")
+            seen.append(kit.of(StatusChanged)[-1].status.mode)
+        assert seen == ["accept-edits", "plan", "default", "accept-edits"]
+        await kit.run("/mode yolo")
+        await kit.run("/mode next")
+        assert kit.engine.authorizer.mode is PermissionMode.DEFAULT
+
+
 async def test_an_unknown_mode_is_refused_with_those_that_exist(tmp_path: Path) -> None:
     async with open_session(make_launch(tmp_path)) as kit:
         await kit.run("/mode YOLO")

@@ -75,6 +75,24 @@ async def test_the_expand_key_asks_for_the_newest_result_and_leaves_the_draft() 
         await terminal.draft_is("half a thought")
 
 
+async def test_the_mode_key_asks_for_the_next_mode_and_leaves_the_draft() -> None:
+    async with live_terminal(FakeSession(busy=True)) as terminal:
+        terminal.send("half a th\x1b[Zought")
+        await terminal.submitted("/mode next")
+        await terminal.draft_is("half a thought")
+
+
+async def test_the_mode_key_goes_back_in_a_completion_menu() -> None:
+    async with live_terminal() as terminal:
+        terminal.send("/h")
+        await terminal.shows("/history  show earlier prompts")
+        terminal.send("\t\t")
+        await terminal.draft_is("/history")
+        terminal.send("\x1b[Z")
+        await terminal.draft_is("/help")
+        assert terminal.session.texts == []
+
+
 async def test_the_stash_key_puts_the_draft_aside_and_brings_it_back() -> None:
     async with live_terminal() as terminal:
         terminal.send("a long thought\x13")
