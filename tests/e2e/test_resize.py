@@ -35,6 +35,7 @@ DRAG = [(100 - 2 * step, 30 - step // 3) for step in range(20)]
 EIGHTY = [f"L{number:05} of eighty lines" for number in range(80)]
 SHORT = [f"L{number:05} of the answer" for number in range(400)]
 LISTED = [f"- L{number:05} " + "and a longer row " * (number % 4) + "ends" for number in range(400)]
+NUMBERED = [f"{number}. {row[2:]}" for number, row in enumerate(LISTED, 1)]
 DRAFT = ["D1 of a draft", "D2 " + "wider " * 15, "D3 " + "wide " * 15, "D4 is its end"]
 SHELL_ROWS = 200
 
@@ -104,7 +105,9 @@ def test_eighty_lines_and_eight_resizes_are_eighty_lines_and_one_prompt(tmp_path
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rows", "row_end"), [(SHORT, "\n\n"), (LISTED, "\n")], ids=["rows", "list"]
+    ("rows", "row_end"),
+    [(SHORT, "\n\n"), (LISTED, "\n"), (NUMBERED, "\n")],
+    ids=["rows", "list", "numbers"],
 )
 def test_twenty_resizes_lose_and_double_nothing(
     tmp_path: Path, rows: list[str], row_end: str

@@ -221,6 +221,9 @@ _UNARMED = {
 }
 
 
+_TOO_LOW = "make the window higher to read it"
+
+
 @dataclass(frozen=True, slots=True)
 class AskView:
     """A question and what decides how it looks."""
@@ -232,13 +235,17 @@ class AskView:
 
 
 def ask_rows(view: AskView, look: Look, width: int, max_rows: int) -> list[Text]:
-    """The question in at most ``max_rows`` rows: title and keys always, the body cut last."""
+    """The question in at most ``max_rows`` rows: title and keys, and as much between as there is
+    room for.
+    """
     if max_rows <= 0:
         return []
+    if max_rows == 1:
+        return [Text(cut(f"? {_TOO_LOW}: {view.ask.title}", width), look.theme.ask)]
     keys = _key_rows(view, look, width, max_rows)
     title = _ask_title(view, look.theme, width)
     if max_rows <= len(keys):
-        return keys[:max_rows]
+        return [title, *keys[len(keys) - max_rows + 1 :]]
     room = max_rows - 1 - len(keys)
     reason = _reason_rows(view.ask, look, width)[: room // 3]
     body = _ask_body(view.ask, look, width, room - len(reason))

@@ -16,6 +16,7 @@ from midturn_cli.terminal.frame_application import FrameApplication
 from midturn_cli.terminal.layout import Region, RegionModel, region_rows
 from midturn_cli.terminal.notices import Notices
 from midturn_cli.terminal.signals import SignalHandlers, stop_process_group
+from midturn_cli.terminal.timers import Timer
 
 if TYPE_CHECKING:
     from midturn_cli.ports import LiveRegion, Presenter
@@ -47,6 +48,7 @@ class Screen:
         self._parts = parts
         self._app = parts.app
         self._exit_code: int | None = None
+        self._hint_timer: Timer | None = None
         self.recent: Callable[[int, int], str] = _nothing
         """The last rows of the transcript, to repaint a cleared screen."""
         self.signal_handlers = SignalHandlers(self.exit, self.suspend, self._resumed)
@@ -143,11 +145,14 @@ class Screen:
         self._app.layout.focus(region.reason_window if reasoning else region.input_window)
 
     def show_hint(self, text: str, seconds: float) -> None:
+        if self._hint_timer is not None:
+            self._hint_timer.cancel()
         self._parts.hint.text = text
         self.invalidate()
-        self._app.call_later(seconds, self._hide_hint)
+        self._hint_timer = self._app.call_later(seconds, self._hide_hint)
 
     def _hide_hint(self) -> None:
+        self._hint_timer = None
         self._parts.hint.text = ""
         self.invalidate()
 

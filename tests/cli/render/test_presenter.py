@@ -697,6 +697,24 @@ def test_more_calls_than_rows_are_counted() -> None:
     assert rows[-1] == "+5 more"
 
 
+@pytest.mark.parametrize(
+    ("rows", "shown"),
+    [
+        (2, ["? make the window higher to read it: Bash: rm -rf /"]),
+        (
+            3,
+            [
+                "? Bash: rm -rf /",
+                "y once · t this turn · s this session · n no · r no, with a reason",
+            ],
+        ),
+    ],
+)
+def test_a_question_says_in_the_lowest_window_what_it_is_about(rows: int, shown: list[str]) -> None:
+    question = AskRequested(ask("rm -rf /", rule="Bash(rm:*)"))
+    assert live(question, rows=rows, keyboard=AskKeyboard.ARMED).ask.split("\n") == shown
+
+
 @pytest.mark.parametrize("max_rows", [2, 5, 8])
 def test_calls_for_which_a_low_window_has_no_room_are_counted_too(max_rows: int) -> None:
     calls = (call_started(number, 48) for number in range(48))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from midturn_cli.terminal.controls import QUIT_HINT, QUIT_SECONDS
 from midturn_cli.terminal.row_editing import row_hint
 from midturn_cli.ui_events import QueueChanged
 from midturn_core.config import KeysConfig
@@ -24,7 +25,7 @@ from midturn_core.queue.manager import MessageQueueManager
 from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.types import QueuedInput
 from tests.support.fake_session import FakeSession
-from tests.support.live_terminal import TerminalSetup, live_terminal, until
+from tests.support.live_terminal import TerminalSetup, live_terminal, until, within_deadline
 
 MAIN = AgentRuntimeId("s1", "main")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -338,3 +339,21 @@ async def test_pictures_stay_with_a_changed_line_which_then_cannot_become_a_comm
     assert "Pictures go with text" in bench.edits.save(item.uuid, "/compact")
     assert bench.edits.save(item.uuid, "another text") == ""
     assert attachments_of(bench.item("another text")) == (AttachmentRef("id-1", "a.png"),)
+
+
+async def test_a_hint_stands_for_its_own_time_whatever_stood_there_before() -> None:
+    bench = Bench("one")
+    bench.session.busy = False
+    async with live_terminal(bench.session) as terminal:
+        terminal.send("\x03")
+        await terminal.shows(QUIT_HINT)
+        first_is_over = asyncio.Event()
+        asyncio.get_running_loop().call_later(QUIT_SECONDS, first_is_over.set)
+        terminal.send(f"{UP}x")
+        await terminal.draft_is("onex")
+        terminal.send("\x1b")
+        await terminal.shows("The change was discarded")
+        await within_deadline(first_is_over.wait())
+        await terminal.press("y")
+        await terminal.shows("› y")
+        assert "The change was discarded" in terminal.screen_text()
