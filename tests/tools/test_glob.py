@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,11 @@ async def test_a_missing_folder_is_an_error(context: ToolContext, find: FindRipg
         ("a/*.py", "x/a/b.py", False),
         ("a/**/b", "a/b", True),
         ("a/**/b", "a/x/y/b", True),
+        ("*a*ab*c", "aabaabxc", True),
+        ("**/*a/b*/**/c*/d", "x/a/b/y/ca/b/z/c/d", True),
+        ("**/a/**/a/b", "a/b/a/b", True),
+        ("**/{a/b,a}/**/b/c", "a/b/c", True),
+        ("**/a/**/b", "b/a", False),
         ("a**b", "axxb", True),
         ("a**b", "a/b", False),
         ("**", "a/b", True),
@@ -209,6 +215,26 @@ async def test_a_missing_folder_is_an_error(context: ToolContext, find: FindRipg
 )
 def test_glob_semantics(glob: str, path: str, matches: bool) -> None:
     assert (PathFilter(glob).compiled().fullmatch(path) is not None) is matches
+
+
+@pytest.mark.parametrize(
+    ("glob", "path"),
+    [
+        ("*a*a*a*a*a*b", "a" * 250),
+        ("x/**/*a*a*a*a*a*b/**", f"x/{'a' * 250}/y"),
+        ("**/a*/**/a*/**/a*/**/a*/**/a*/**/b", "a/" * 120 + "c"),
+    ],
+)
+def test_a_pattern_tries_no_name_in_countless_ways(glob: str, path: str) -> None:
+    """As MB-0509: the loop could not be interrupted meanwhile, nor the walk of our own search."""
+
+    def seconds(pattern: str) -> float:
+        compiled = PathFilter(pattern).compiled()
+        begun = time.process_time()
+        assert compiled.fullmatch(path) is None
+        return time.process_time() - begun
+
+    assert seconds(glob) < 10_000 * max(seconds("*x*"), 1e-5)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 
 _SPECIAL = re.compile(r"[*?\[{\\]")
+_ANY_FOLDERS = "(?:.*/)?"
 _NO_PLAIN_NAME = re.compile(r"[/]|\*\*|^include:|^\*$")
 
 
@@ -72,50 +74,116 @@ def split_folder(glob: str) -> tuple[str, str]:
     return "/".join(parts[:plain]) or "/", f"/{rest}" if rest else ""
 
 
+class _Kind(Enum):
+    FIXED = "one character"
+    SLASH = "/"
+    STAR = "*"
+    DEEP = "**/"
+    OTHER = "alternatives, and what stands in them"
+
+
+_Piece = tuple[_Kind, str]
+"""What a part of a pattern is, and its regular expression."""
+
+
 def _translate(glob: str) -> str:
-    out: list[str] = []
+    pieces: list[_Piece] = []
     depth = position = 0
     while position < len(glob):
         char = glob[position]
         if glob.startswith("**", position):
             piece, position = _double_star(glob, position)
-            out.append(piece)
+            pieces.append(piece)
             continue
         if char == "[":
             piece, position = _char_class(glob, position)
-            out.append(piece)
+            pieces.append(piece)
             continue
         if char == "\\" and position + 1 < len(glob):
             position += 1
-            out.append(re.escape(glob[position]))
+            pieces.append(_plain(glob[position]))
         elif char == "{":
             depth += 1
-            out.append("(?:")
+            pieces.append((_Kind.OTHER, "(?:"))
         elif char == "}" and depth:
             depth -= 1
-            out.append(")")
+            pieces.append((_Kind.OTHER, ")"))
         elif char == "," and depth:
-            out.append("|")
+            pieces.append((_Kind.OTHER, "|"))
         else:
-            out.append({"*": "[^/]*", "?": "[^/]"}.get(char, re.escape(char)))
+            pieces.append(_WILD.get(char, _plain(char)))
         position += 1
     if depth:
         raise GlobError(f"the pattern {glob!r} has a {{ without a }}")
+    return _expression(pieces)
+
+
+_WILD: dict[str, _Piece] = {"*": (_Kind.STAR, "[^/]*"), "?": (_Kind.FIXED, "[^/]")}
+
+
+def _plain(char: str) -> _Piece:
+    return _Kind.SLASH if char == "/" else _Kind.FIXED, re.escape(char)
+
+
+def _expression(pieces: list[_Piece]) -> str:
+    """The pieces as one expression that never tries in many ways what can be in one only.
+
+    What follows a ``*`` up to the next one may as well stand where it is found first: the next
+    takes the rest. So it is with folders between two ``**/``. Python's search would try every
+    place for each of them, and nothing can stop it.
+    """
+    parts: list[list[_Piece]] = [[]]
+    depth = 0
+    for kind, text in pieces:
+        depth += (text == "(?:") - (text == ")") if kind is _Kind.OTHER else 0
+        if kind is _Kind.DEEP and not depth:
+            parts.append([])
+        else:
+            parts[-1].append((kind, text))
+    first, *deeper = parts
+    out = [_folder_names(first)]
+    for place, part in enumerate(deeper, 1):
+        settled = place < len(deeper) and bool(part) and part[-1][0] is _Kind.SLASH
+        if settled and all(kind not in (_Kind.OTHER, _Kind.DEEP) for kind, _ in part):
+            out.append(f"(?>(?:[^/]*/)*?{_folder_names(part)})")
+        else:
+            out.append(_ANY_FOLDERS + _folder_names(part))
     return "".join(out)
 
 
-def _double_star(glob: str, position: int) -> tuple[str, int]:
+def _folder_names(pieces: list[_Piece]) -> str:
+    out: list[str] = []
+    position = 0
+    while position < len(pieces):
+        kind, text = pieces[position]
+        position += 1
+        if kind is not _Kind.STAR:
+            out.append(text)
+            continue
+        end = position
+        while end < len(pieces) and pieces[end][0] is _Kind.FIXED:
+            end += 1
+        if end < len(pieces) and pieces[end][0] is _Kind.STAR:
+            run = "".join(fixed for _, fixed in pieces[position:end])
+            out.append(f"(?>[^/]*?{run})")
+            position = end
+        else:
+            out.append(text)
+    return "".join(out)
+
+
+def _double_star(glob: str, position: int) -> tuple[_Piece, int]:
     """``**/`` is any number of folders, a last ``**`` everything below; else like ``*``."""
     after = position + 2
     at_start = position == 0 or glob[position - 1] in "/{,"
     if at_start and glob.startswith("/", after):
-        return "(?:.*/)?", after + 1
+        return (_Kind.DEEP, _ANY_FOLDERS), after + 1
     if at_start and (after == len(glob) or glob[after] in "},"):
-        return ".*", after
-    return "[^/]*", after
+        return (_Kind.OTHER, ".*"), after
+    return _WILD["*"], after
 
 
-def _char_class(glob: str, position: int) -> tuple[str, int]:
+def _char_class(glob: str, position: int) -> tuple[_Piece, int]:
     start = position + 1
     negated = glob[start : start + 1] in ("!", "^")
     start += negated
@@ -123,4 +191,4 @@ def _char_class(glob: str, position: int) -> tuple[str, int]:
     if end < 0:
         raise GlobError(f"the pattern {glob!r} has a [ without a ]")
     members = re.sub(r"([\\\[\]^&~|])", r"\\\1", glob[start:end])
-    return f"(?!/)[{'^' if negated else ''}{members}]", end + 1
+    return (_Kind.FIXED, f"(?!/)[{'^' if negated else ''}{members}]"), end + 1
