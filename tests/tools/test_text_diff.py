@@ -73,6 +73,6 @@ def test_counts_are_complete_whatever_the_size(
 
 def test_a_long_diff_says_that_it_is_cut() -> None:
     change = describe_change("f", "x\n" * 5_000, "y\n" * 5_000)
-    assert change.detail.unified.endswith("more lines of this diff not shown")
+    assert change.detail.unified.endswith("… 9,601 more lines of this diff not shown")
     assert change.region.endswith("more lines of this region not shown]")
     assert len(describe_change("f", "", "x" * 10_000).region) < 600

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from midturn_core.model.messages import DiffDetail
 from midturn_tools._text import printable
@@ -49,10 +50,11 @@ def describe_change(path: str, before: str, after: str) -> Change:
     middle = _middle(before, after)
     blocks = _changed_blocks(middle.old, middle.new)
     hunks = list(_hunks(blocks))
-    lines = [line for hunk in hunks for line in _unified(hunk, middle)]
-    if len(lines) > _MAX_DIFF_LINES:
-        cut = len(lines) - _MAX_DIFF_LINES
-        lines = [*lines[:_MAX_DIFF_LINES], f" … {cut:,} more lines of this diff not shown"]
+    # A change may have millions of lines: only those that are shown are made.
+    whole = (line for hunk in hunks for line in _unified(hunk, middle))
+    lines = list(islice(whole, _MAX_DIFF_LINES))
+    if cut := sum(_length(hunk, middle) for hunk in hunks) - len(lines):
+        lines.append(f" … {cut:,} more lines of this diff not shown")
     detail = DiffDetail(
         path=path,
         unified="\n".join(lines),
@@ -163,6 +165,12 @@ def _unified(hunk: Sequence[_Block], middle: _Middle) -> Iterator[str]:
         yield from (f"+{_shown(line)}" for line in middle.new[block.new_start : block.new_end])
         position = block.end
     yield from (f" {_shown(line)}" for line in middle.old[position : frame.end])
+
+
+def _length(hunk: Sequence[_Block], middle: _Middle) -> int:
+    """How many lines ``_unified`` makes."""
+    frame = _frame(hunk, middle)
+    return 1 + frame.end - frame.start + sum(block.new_end - block.new_start for block in hunk)
 
 
 def _range(first: int, start: int, end: int) -> str:
