@@ -115,7 +115,7 @@ class InteractiveSession:
                 warn=self.engine.warn,
             ),
         )
-        self._opening: asyncio.Task[None] | None = None
+        self._opening: asyncio.Task[bool] | None = None
         self._offering: asyncio.Task[None] | None = None
         self._lost: tuple[str, ...] = ()
         self._lines.controller = self.controller
@@ -199,9 +199,9 @@ class InteractiveSession:
         """Until what an earlier run left in the queue is shown; no longer than a few seconds, and
         not at all where the store fails.
         """
-        if self._opening is not None:
-            await asyncio.shield(self._opening)
-        if self._offering is not None and await self.engine.session_queue.answered():
+        if self._opening is None or not await asyncio.shield(self._opening):
+            return
+        if self._offering is not None:
             await asyncio.shield(self._offering)
 
     async def wait_idle(self) -> None:
@@ -238,10 +238,11 @@ class InteractiveSession:
         session_queue = self.engine.session_queue
         return [*self._edits.waiting(), *session_queue.expired.items()]
 
-    async def _open_queue(self) -> None:
-        """Connect the queue to its store, and be seen by others. What they send is taken for left by
-        an earlier run, and held, while the store has not told what that is; so the session is seen
-        only afterwards, unless the store is slow.
+    async def _open_queue(self) -> bool:
+        """Connect the queue to its store, and be seen by others; whether the store has answered.
+
+        What others send is taken for left by an earlier run, and held, while the store has not told
+        what that is; so the session is seen only afterwards, unless the store is slow.
         """
         resumed = self.engine.resumed
         hooks = QueueHooks(
@@ -253,8 +254,9 @@ class InteractiveSession:
         queue = self.engine.session_queue
         await queue.open(resumed.delivered if resumed else frozenset(), hooks)
         self._offering = asyncio.create_task(self._offer_leftovers())
-        await queue.answered()
+        answered = await queue.answered()
         await self._presence.open()
+        return answered
 
     async def _offer_leftovers(self) -> None:
         """Show what an earlier run left in the queue, whenever its store has told."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from midturn_core.ids import AgentRuntimeId
@@ -44,13 +45,33 @@ def _change(manager: MessageQueueManager, here: QueuedInput, stored: QueuedInput
 
 
 def _reorder(manager: MessageQueueManager, context_id: AgentRuntimeId, order: list[str]) -> None:
-    """Selection sort by the manager's own moves: the order differs rarely, and by little."""
+    """By the manager's own moves, as few as that takes: each is told, and looks at the whole tier."""
     wanted = set(order)
     tier = [item.uuid for item in manager.snapshot(context_id) if item.uuid in wanted]
-    if tier == order:
-        return
-    for place, uuid in enumerate(order):
-        at = tier.index(uuid)
-        if at != place:
-            manager.move(uuid, place - at)
-            tier.insert(place, tier.pop(at))
+    places = {uuid: place for place, uuid in enumerate(tier)}
+    staying = _longest_rising([places[uuid] for uuid in order])
+    for index, uuid in enumerate(order):
+        if places[uuid] in staying:
+            continue
+        before = tier.index(uuid)
+        tier.remove(uuid)
+        after = tier.index(order[index - 1]) + 1 if index else 0
+        tier.insert(after, uuid)
+        manager.move(uuid, after - before)
+
+
+def _longest_rising(numbers: Sequence[int]) -> frozenset[int]:
+    """The most of these different numbers that stand in rising order already."""
+    ends: list[int] = []
+    """The smallest last number of the rising rows of each length."""
+    previous: dict[int, int | None] = {}
+    for number in numbers:
+        length = bisect_left(ends, number)
+        previous[number] = ends[length - 1] if length else None
+        ends[length : length + 1] = [number]
+    rising: set[int] = set()
+    last = ends[-1] if ends else None
+    while last is not None:
+        rising.add(last)
+        last = previous[last]
+    return frozenset(rising)

@@ -49,6 +49,13 @@ local function claim_of(uuid)
   local owner, token, deadline = string.match(stored, '^(%S+) (%S+) (%S+)$')
   return {owner = owner, token = token, deadline = tonumber(deadline)}
 end
+local function claimed_by(token)
+  local found, stored = {}, redis.call('HGETALL', claims)
+  for index = 1, #stored, 2 do
+    if string.find(stored[index + 1], token, 1, true) then found[#found + 1] = stored[index] end
+  end
+  return found
+end
 local function waiting(uuid)
   if redis.call('HEXISTS', claims, uuid) == 1 then return nil end
   return tag(uuid)
@@ -164,10 +171,7 @@ CLAIM = (
     + """
 local owner, token, lease = ARGV[3], ARGV[4], tonumber(ARGV[5])
 if redis.call('ZSCORE', done, token) then return {} end
-local again, held = {}, redis.call('HGETALL', claims)
-for index = 1, #held, 2 do
-  if string.find(held[index + 1], token, 1, true) then again[#again + 1] = held[index] end
-end
+local again = claimed_by(token)
 if #again > 0 then return records(in_order(again)) end
 local found = select(cjson.decode(ARGV[1]), tonumber(ARGV[2]))
 local value = owner .. ' ' .. token .. ' ' .. string.format('%d', now() + lease)
@@ -222,13 +226,9 @@ return 1
 ABANDON = (
     _COMMON
     + """
-local token, held = ARGV[1], redis.call('HGETALL', claims)
+local token = ARGV[1]
 finish({token})
-for index = 1, #held, 2 do
-  if string.find(held[index + 1], token, 1, true) then
-    redis.call('HDEL', claims, held[index])
-  end
-end
+for _, uuid in ipairs(claimed_by(token)) do redis.call('HDEL', claims, uuid) end
 tell(ARGV[2])
 return 1
 """

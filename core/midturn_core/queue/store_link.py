@@ -43,11 +43,12 @@ class StoreLink:
         return self._opened
 
     def watch(self) -> None:
-        """Begin to hear of changes.
+        """Hear of changes, once each.
 
         Raises:
             QueueStoreError: the store cannot be used.
         """
+        self._stop_watching()
         self._stop_watching = self.store.watch(self._context_id, self._changed)
 
     def let_go(self) -> None:

@@ -7,6 +7,7 @@ others: nothing is dropped and nothing overtakes.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections import deque
@@ -71,9 +72,10 @@ class StoreWorker:
             return True
 
     def close(self, seconds: float) -> bool:
-        """Take no more jobs and let those in the line finish for so long; False when some did not.
+        """Take no more jobs and let those in the line finish for so long; False when one still runs.
 
-        Idempotent. A job that hangs keeps its daemon thread; it holds up nothing.
+        While the store fails they are tried once more and dropped. Idempotent. A job that hangs
+        keeps its daemon thread; it holds up nothing.
         """
         with self._changed:
             self._closed = True
@@ -102,7 +104,7 @@ class StoreWorker:
 
     def _persist(self, job: Job) -> None:
         """Run a job to its end, however often the store fails before."""
-        for attempt in range(1_000_000_000):
+        for attempt in itertools.count():
             try:
                 job()
             except QueueStoreError as error:
