@@ -194,8 +194,8 @@ async def test_the_charset_of_the_header_is_understood(
 @pytest.mark.parametrize(
     ("before", "encoding"),
     [
-        ('<meta charset="euc-kr">', "euc-kr"),
-        ('<meta http-equiv="Content-Type" content="text/html; charset=euc-kr">', "euc-kr"),
+        ('<meta charset="euc-kr">', "cp949"),
+        ('<meta http-equiv="Content-Type" content="text/html; charset=euc-kr">', "cp949"),
         ("\ufeff", "utf-8"),
         ('\ufeff<meta charset="euc-kr">', "utf-8"),
         ("\ufeff", "utf-16-le"),
@@ -206,10 +206,10 @@ async def test_the_charset_in_the_page_is_understood(
     before: str, encoding: str, context: ToolContext
 ) -> None:
     """MB-0607."""
-    source = f"{before}<title>안녕하세요</title><p>반갑습니다"
+    source = f"{before}<title>안녕</title><p>뷁"  # too short to be guessed
     async with serving({"/": answer(source.encode(encoding), "text/html")}) as site:
         output = output_of(await fetch(tool_for(site), site.url(), context))
-    assert output == "Title: 안녕하세요\n\n반갑습니다"
+    assert output == "Title: 안녕\n\n뷁"
 
 
 async def test_a_page_of_inlined_style_and_deep_nesting_comes_back_with_its_words(
@@ -331,7 +331,8 @@ async def test_a_redirect_from_https_down_to_http_is_refused(
 async def test_an_address_of_this_machine_is_refused_before_any_question(host: str) -> None:
     """MB-0601, MB-0603, MB-0613."""
     async with serving() as site:
-        with pytest.raises(InvalidInputError, match="url"):
+        inside = r"refused: it is (this machine|link-local|a private|not part)|no plain IPv4"
+        with pytest.raises(InvalidInputError, match=inside):
             WebFetchTool(WebConfig()).validate({"url": f"http://{host}:{site.port}/"})
         assert site.connections == 0
 
@@ -523,7 +524,8 @@ async def test_a_silent_server_ends_at_the_time_limit(head: bytes, context: Tool
         writer.write(head)
 
     async with serving(handler=stay_silent) as site:
-        error = error_of(await fetch(tool_for(site, timeout=0.3), site.url(), context))
+        fetching = fetch(tool_for(site, timeout=0.3), site.url(), context)
+        error = error_of(await asyncio.wait_for(fetching, 30))
         await asyncio.wait_for(site.gone.wait(), 30)
     assert error == "127.0.0.1 did not deliver the page within 0.3 s."
 
@@ -539,7 +541,8 @@ async def test_the_time_limit_holds_against_a_server_that_drips_bytes(context: T
             await asyncio.sleep(0.02)
 
     async with serving(handler=drip) as site:
-        error = error_of(await fetch(tool_for(site, timeout=0.5), site.url(), context))
+        fetching = fetch(tool_for(site, timeout=0.5), site.url(), context)
+        error = error_of(await asyncio.wait_for(fetching, 30))
         await asyncio.wait_for(site.gone.wait(), 30)
     assert "within 0.5 s" in error
 
