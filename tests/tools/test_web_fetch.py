@@ -144,6 +144,14 @@ async def test_an_empty_page_says_so(context: ToolContext) -> None:
     assert output.startswith("[The page has no text.")
 
 
+@pytest.mark.parametrize("status", [203, 204, 302, 304])
+async def test_an_odd_status_is_told_with_the_page(status: int, context: ToolContext) -> None:
+    """A redirect that names no address is one of them."""
+    async with serving({"/": answer(b"", status=status)}) as site:
+        output = output_of(await fetch(tool_for(site), site.url(), context))
+    assert output.endswith(f"[It came with the status {status} Reason.]")
+
+
 async def test_a_long_text_is_read_part_by_part_without_loss(context: ToolContext) -> None:
     """MB-0613."""
     whole = "\n".join(f"line {n} 한글" for n in range(12_000))

@@ -69,9 +69,10 @@ def test_a_wrong_or_unknown_charset_does_not_spoil_utf8() -> None:
         assert text_of("글 +AGE-".encode(), f"text/plain; charset={label}") == "글 +AGE-"
 
 
-def test_an_undeclared_legacy_charset_is_recognised() -> None:
+@pytest.mark.parametrize("declared", ["", "; charset=utf-8"])
+def test_a_legacy_charset_that_is_not_declared_or_wrongly_is_recognised(declared: str) -> None:
     text = "인터넷에서 내려받은 오래된 문서는 아직도 완성형으로 쓰여 있는 경우가 많다. " * 20
-    assert text_of(text.encode("cp949"), "text/html") == text
+    assert text_of(text.encode("cp949"), f"text/html{declared}") == text
 
 
 def test_a_body_that_was_cut_within_a_character_is_no_error() -> None:
@@ -94,6 +95,7 @@ def test_lone_bytes_are_marked_and_said() -> None:
         ("application/octet-stream", bytes(range(256))),
         ("application/octet-stream", random.Random(1).randbytes(5_000)),
         ("text/html", random.Random(2).randbytes(5_000)),
+        ("text/html; charset=utf-8", random.Random(2).randbytes(5_000)),
         ("text/html; charset=utf-8", b"\x89PNG\r\n\x1a\n" + bytes(50)),
         ("", b"\x1f\x8b\x08"),
         ("application/zip", b"PK\x03\x04"),
@@ -214,8 +216,15 @@ def test_a_page_within_one_form_is_shown_without_its_fields() -> None:
         "<div " + " ".join(f"a{n}=1" for n in range(20_000)) + ">the words</div>",
         "<b><i><a href=x>" * 20_000 + "the words",
         "<!-- <div> -->" + "<ul><li>" * 50_000 + "the words<script>color:red",
+        "<select>" + "<option>" * 100_000 + "</select>the words",
+        "<select>" + "<option></option>" * 100_000 + "</select>the words",
+        "<div></x>" * 100_000 + "the words",
+        "".join(f"<p><font color={n}>" for n in range(5_000)) + "the words",
     ],
-    ids=["nested", "css-and-nested", "attributes", "unclosed", "lists"],
+    ids=[
+        *("nested", "css-and-nested", "attributes", "unclosed", "lists"),
+        *("options", "closed-options", "ends-of-nothing", "fonts"),
+    ],
 )
 def test_a_page_of_hostile_shape_still_gives_its_words(source: str) -> None:
     found = to_markdown(source, URL)

@@ -23,15 +23,18 @@ _NOISE = (
 )
 _MIN_MAIN_SHARE = 0.1
 """Below this share of the page's text, what calls itself the main part is not believed."""
-_MAX_DEPTH = 2_000
+_MAX_DEPTH = 1_000
+_MAX_OPTIONS = 5_000
+"""Of all choice lists: the time that the parser takes for one grows with their square."""
 _MAX_TAGS = 500_000
 _MAX_ATTRIBUTES = 300
 _LONG_TAG = 1_000
+_OPTION = re.compile(r"<option\b", re.IGNORECASE)
 _OPENING = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
 _VERY_LONG_TAG = re.compile(rf"<[a-zA-Z][^<>]{{{_LONG_TAG},}}")
 _VOID = re.compile(
     r"area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|p|li|dt|dd|tr|td|th|"
-    r"option|thead|tbody|tfoot",
+    r"thead|tbody|tfoot",
     re.IGNORECASE,
 )
 """Elements without an end tag, or whose end tag is often left out and implied."""
@@ -113,14 +116,30 @@ def _is_hostile(source: str) -> bool:
     tags = source.count("<")
     if tags <= _MAX_DEPTH or tags > _MAX_TAGS:
         return tags > _MAX_TAGS
-    depth = 0
+    if sum(1 for _ in _OPTION.finditer(source)) > _MAX_OPTIONS:
+        return True
+    return _deepest(source) > _MAX_DEPTH
+
+
+def _deepest(source: str) -> int:
+    """How deep the elements of a page go, up to where that is too deep."""
+    # An end tag counts only when it ends something: others are passed over by every reader.
+    open_names: list[str] = []
+    how_many: dict[str, int] = {}
     for tag in _OPENING.finditer(source):
-        if _VOID.fullmatch(tag[2]):
+        name = tag[2].lower()
+        if _VOID.fullmatch(name):
             continue
-        depth = max(0, depth - 1) if tag[1] else depth + 1
-        if depth > _MAX_DEPTH:
-            return True
-    return False
+        if not tag[1]:
+            open_names.append(name)
+            how_many[name] = how_many.get(name, 0) + 1
+            if len(open_names) > _MAX_DEPTH:
+                break
+        elif how_many.get(name):
+            while (ended := open_names.pop()) != name:
+                how_many[ended] -= 1
+            how_many[name] -= 1
+    return len(open_names)
 
 
 def _plain(source: str) -> str:

@@ -143,8 +143,12 @@ def _decode(page: Page, declared: list[str]) -> str | None:
             return text.removeprefix("\ufeff")
     if page.media_type in _UNKNOWN:
         return None
-    text = page.body.decode(declared[0] if declared else _guess(page.body), "replace")
-    return None if text.count("\ufffd") > _UNREADABLE_SHARE * len(text) else text
+    # Some servers declare UTF-8 for everything as well.
+    for encoding in (*declared[:1], _guess(page.body)):
+        text = page.body.decode(encoding, "replace")
+        if text.count("\ufffd") <= _UNREADABLE_SHARE * len(text):
+            return text
+    return None
 
 
 def _strictly(page: Page, encoding: str) -> str | None:

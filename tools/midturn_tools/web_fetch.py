@@ -257,7 +257,7 @@ def _shown(page: Page, raw: bool) -> _Shown | None:
         return _Shown(content.text, content.notes)
     markdown = to_markdown(content.text, page.url)
     title = f"Title: {markdown.title}\n\n" if markdown.title else ""
-    plain = ("Its nesting is too deep for Markdown; these are its words.",)
+    plain = ("Its markup is too much for Markdown; these are its words.",)
     return _Shown(title + markdown.text, content.notes + (plain if markdown.is_plain else ()))
 
 
@@ -277,6 +277,8 @@ def _window(request: _Request, found: Found, page: Page, shown: _Shown) -> ToolR
         notes.append(
             f"The page is longer or broke off; only its first {page.size:,} bytes were read."
         )
+    if page.status != 200:
+        notes.append(f"It came with the status {page.status} {page.reason}".rstrip() + ".")
     if page.url != request.address.url:
         notes.append(f"The page was redirected to {page.url}.")
     if found.age >= 1:
