@@ -25,6 +25,8 @@ from midturn_core.errors import (
     UnknownModelError,
 )
 
+_NO_WAIT = 1e9
+"""Seconds. A number beyond it is no wish to wait, but a mistake."""
 QUOTE_LIMIT = 400
 """Characters of the service's own words that are passed on."""
 
@@ -163,11 +165,15 @@ def _classify(failure: ServiceFailure, endpoint: Endpoint) -> ModelError:
             return _rate_limited(failure)
         case 529:
             return OverloadedError(
-                _sentence("The service is overloaded", failure), way_out=_TRY_AGAIN
+                _sentence("The service is overloaded" + _wished_wait(failure), failure),
+                way_out=_TRY_AGAIN,
             )
         case _ if status >= 500 or status == 409:
             return ServiceError(
-                _sentence(f"The service failed with status {status}", failure), way_out=_TRY_AGAIN
+                _sentence(
+                    f"The service failed with status {status}{_wished_wait(failure)}", failure
+                ),
+                way_out=_TRY_AGAIN,
             )
         case _:
             return _refused(status, failure)
@@ -207,10 +213,14 @@ def _rate_limited(failure: ServiceFailure) -> RateLimitedError:
         )
         error.retryable = False
         return error
-    what = "The rate limit is reached"
-    if failure.retry_after:
-        what += f", the service asks to wait {describe_wait(failure.retry_after)}"
+    what = "The rate limit is reached" + _wished_wait(failure)
     return RateLimitedError(_sentence(what, failure), way_out="Wait, then /retry.")
+
+
+def _wished_wait(failure: ServiceFailure) -> str:
+    if not failure.retry_after:
+        return ""
+    return f", the service asks to wait {describe_wait(failure.retry_after)}"
 
 
 def _refused(status: int, failure: ServiceFailure) -> ModelError:
@@ -254,7 +264,7 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return max(0.0, value) if math.isfinite(value) else None
+    return max(0.0, value) if value <= _NO_WAIT else None  # nor is NaN one
 
 
 def _timestamp(text: str) -> float | None:

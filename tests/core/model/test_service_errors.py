@@ -98,6 +98,14 @@ def test_a_404_of_something_else_points_to_the_address() -> None:
     assert "<html>" not in str(error)
 
 
+@pytest.mark.parametrize("status", [429, 503, 529])
+def test_a_long_wait_is_told_whatever_the_status(status: int) -> None:
+    """MB-1010."""
+    error = error_of(status, headers={"retry-after": "3600"})
+    assert error.retry_after == 3600
+    assert "the service asks to wait 1 h" in str(error)
+
+
 def test_a_spending_limit_is_not_retried() -> None:
     details = {"error_code": "enforced_spend_limit_reached"}
     body = {"error": {"type": "rate_limit_error", "message": "limit", "details": details}}
@@ -149,6 +157,7 @@ def test_a_body_of_any_shape_is_survived(body: object) -> None:
         ),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "inf"}, None),
+        ({"retry-after": "1e300"}, None),
         ({"retry-after": "Thu, 01 Jan 99999999999999999999 00:01:40 GMT"}, None),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "-5"}, 0.0),
