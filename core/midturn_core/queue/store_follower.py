@@ -9,7 +9,7 @@ from midturn_core.errors import QueueStoreError
 from midturn_core.queue.mirror_parts import MirrorParts
 from midturn_core.queue.outside import as_from_outside
 from midturn_core.queue.take_over import TakeOver
-from midturn_core.queue.types import QueuedInput, QueueFilter
+from midturn_core.queue.types import QueuedInput
 from midturn_core.queue.write_behind import WriteBehind
 
 
@@ -45,9 +45,10 @@ class StoreFollower:
                 item for item in stored if not item.expired and item.uuid not in self._state.leaving
             ]
             refused = self._refused(present)
-            self._take_over.bring_in(
-                [self._wanted(item) for item in present if item.uuid not in refused]
-            )
+            waiting = self._parts.manager.snapshot(self._parts.context_id)
+            here = {item.uuid: item for item in waiting}
+            entering = (item for item in present if item.uuid not in refused)
+            self._take_over.bring_in([self._wanted(item, here.get(item.uuid)) for item in entering])
         self._take_over.refuse(refused.values())
 
     def _found(self) -> list[QueuedInput]:
@@ -95,11 +96,10 @@ class StoreFollower:
         judged = [(item, self._parts.hooks.refusal(item)) for item in new]
         return {item.uuid: (item, why) for item, why in judged if why}
 
-    def _wanted(self, item: QueuedInput) -> QueuedInput:
-        """What to take over of an input that may enter, or that is known here."""
+    def _wanted(self, item: QueuedInput, here: QueuedInput | None) -> QueuedInput:
+        """What to take over of an input that may enter, or that is known, and may wait here."""
         if item.uuid not in self._state.known:
             return as_from_outside(item)
-        here = self._here(item.uuid)
         if here is None or here.input_text == item.input_text:
             return item
         if why := self._parts.hooks.refusal(here):
@@ -108,8 +108,3 @@ class StoreFollower:
             self._write_behind.rewrite(here)
             return replace(item, input_text=here.input_text)
         return item
-
-    def _here(self, uuid: str) -> QueuedInput | None:
-        return self._parts.manager.peek(
-            QueueFilter(self._parts.context_id, exclude_held=False, uuids=frozenset({uuid}))
-        )

@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ from midturn_core.queue.memory import InMemoryMessageQueueRepository
 from midturn_core.queue.mirror import RepositoryMirror
 from midturn_core.queue.mirror_hooks import MirrorHooks
 from midturn_core.queue.repository import MessageQueueRepository
-from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilter
+from midturn_core.queue.types import Predicate, QueuedInput, QueuedInputPriority, QueueFilter
 from tests.support.queue_stores import QueueStore
 
 DEADLINE = 30.0
@@ -405,3 +406,43 @@ async def test_what_another_process_had_taken_and_gives_back_waits_again(
         mirror.sync()
         await settled(mirror)
         assert texts(manager.snapshot(MAIN)) == ["one"]
+
+
+def _same(store: MessageQueueRepository) -> MessageQueueRepository:
+    return store
+
+
+class CountingRepository(InMemoryMessageQueueRepository):
+    """Counts how often it is asked for inputs."""
+
+    asked = 0
+
+    def peek(self, predicate: Predicate) -> QueuedInput | None:
+        self.asked += 1
+        return super().peek(predicate)
+
+    def list_by_max_priority(
+        self, max_priority: QueuedInputPriority, predicate: Predicate
+    ) -> list[QueuedInput]:
+        self.asked += 1
+        return super().list_by_max_priority(max_priority, predicate)
+
+
+async def test_a_look_at_the_store_goes_through_the_queue_as_often_for_many_inputs_as_for_few() -> (
+    None
+):
+    asked: list[int] = []
+    for count in (5, 50):
+        here = CountingRepository()
+        manager = MessageQueueManager(here)
+        store = InMemoryMessageQueueRepository()
+        mirror = RepositoryMirror(manager, partial(_same, store), MAIN, Told().hooks())
+        await mirror.start()
+        put(manager, *map(str, range(count)))
+        await settled(mirror)
+        here.asked = 0
+        mirror.sync()
+        await settled(mirror)
+        asked.append(here.asked)
+        await mirror.close(DEADLINE)
+    assert asked[0] == asked[1] > 0
