@@ -1,8 +1,8 @@
 """Makes the pictures in docs/screens from the real program (``make screens``).
 
-``midturn demo`` runs in a pseudo-terminal, in a folder made for it, and is driven by keys; the
-first frame that shows what a picture is about becomes an SVG file. Times in it are those of this
-machine: a second run differs in nothing else.
+``midturn demo``, or ``midturn`` with a scripted service, runs in a pseudo-terminal, in a folder made
+for it, and is driven by keys; the first frame that shows what a picture is about becomes an SVG
+file. Times in it are those of this machine: a second run differs in nothing else.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in ("cli", "core", "tools"))]
 
 from tests.support.live_midturn import GLYPH, LiveMidturn, Start, write_config  # noqa: E402
+from tests.support.messages_script import Calls, Latch, Reply, Says  # noqa: E402
+from tests.support.messages_server import MessagesServer  # noqa: E402
 from tests.support.midturn_process import midturn_environment  # noqa: E402
 from tests.support.terminal_svg import Theme, frames, to_svg  # noqa: E402
 
@@ -34,7 +36,34 @@ FILES = {
     "장보기.md": "# 장보기\n\n- 두부 한 모\n- 우유 한 병\n- 대파 두 단\n- 참기름\n",
     "요리법.md": "# 된장찌개\n\n1. 두부를 썬다.\n2. 된장을 푼다.\n3. 끓인다.\n",
     "notes/tofu.md": "두부 keeps for three days in fresh water.\n",
+    "upload.py": """\
+from retry import attempts
+
+
+def upload(path, send):
+    for _ in attempts(limit=1):
+        if send(path.read_bytes()):
+            return True
+    return False
+""",
+    "retry.py": """\
+import time
+
+
+def attempts(limit, pause=1.0, longest=30.0):
+    for number in range(limit):
+        yield number
+        time.sleep(min(pause * 2**number, longest))
+""",
 }
+ANSWER = """\
+`upload()` gives up after **one** attempt: `attempts(limit=1)` in `upload.py`
+leaves the loop before the first pause.
+
+- `retry.py` itself is right: it doubles the pause, up to 30 seconds.
+- A 429 is never tried again: `send` raises it, and nothing catches it.
+
+I would set the limit to five, and let """
 SLOW = 15
 """Words per second at which an answer still streams when three lines have been typed."""
 
@@ -59,6 +88,30 @@ class Scene:
     pictures: tuple[Picture, ...]
     play: Callable[[LiveMidturn], None]
     config: str = ""
+    service: Callable[[], Sequence[Reply]] | None = None
+    """What a scripted service answers, where the demo would not do."""
+
+
+def explained() -> Sequence[Reply]:
+    """Three calls of one response, and an answer that has not come to its end."""
+    calls = (
+        Calls("Read", {"file_path": "upload.py"}),
+        Calls("Read", {"file_path": "retry.py"}),
+        Calls("Grep", {"pattern": "attempts"}),
+    )
+    return Reply(*calls), Reply(Says(ANSWER, Latch()))
+
+
+def live_line(live: LiveMidturn) -> None:
+    live.enter("why does the upload give up so early?")
+    live.see("I would set the limit")
+    live.enter("handle the 429 answer too")
+    live.enter("keep the public API as it is")
+    live.enter_as("LATER", "then update the changelog")
+    live.type("change nothing but upload.py")
+    live.key("tab")
+    live.see(f"^NOW redirects at once {GLYPH} change")
+    live.see("queue 2 NEXT 1 LATER")
 
 
 def batch(live: LiveMidturn) -> None:
@@ -92,6 +145,20 @@ def queue(live: LiveMidturn) -> None:
 
 
 SCENES = (
+    Scene(
+        (
+            Picture(
+                "live",
+                "Lines are typed while an answer streams: two for its next step, one for later, "
+                "and one that will redirect it",
+                ("^NEXT ", "^LATER ", f"^NOW redirects at once {GLYPH} change"),
+                settled=True,
+            ),
+        ),
+        live_line,
+        '[parallel]\nenabled = true\n\n[model]\nname = "scripted"\n',
+        explained,
+    ),
     Scene(
         (
             Picture(
@@ -158,8 +225,14 @@ def played(scene: Scene, theme: Theme, size: tuple[int, int]) -> bytes:
     """Everything that the program wrote while a scene was played."""
     with prepared_folder() as workspace:
         write_config(f'[ui]\ntheme = "{theme}"\n{scene.config}')
-        start = Start(("demo",), cols=size[0], rows=size[1])
-        with LiveMidturn(workspace, start, midturn_environment()) as live:
+        with ExitStack() as stack:
+            start, environ = Start(("demo",), cols=size[0], rows=size[1]), {}
+            if scene.service is not None:
+                server = stack.enter_context(MessagesServer(*scene.service()))
+                start, environ = replace(start, arguments=()), server.environment()
+            live = stack.enter_context(
+                LiveMidturn(workspace, start, midturn_environment(**environ))
+            )
             live.see(GLYPH)
             scene.play(live)
             return bytes(live.log.data)

@@ -11,7 +11,7 @@ from typing import Literal
 import pyte
 from pyte.screens import Char
 
-from tests.support.pty_harness import SYNC_OFF
+from tests.support.pty_harness import SYNC_OFF, SYNC_ON
 from tests.support.terminal_screen import Screen, without_noise
 
 CELL_WIDTH = 9
@@ -104,8 +104,13 @@ def frames(data: bytes, columns: int, rows: int) -> Iterator[ColourScreen]:
     """The screen after each whole frame of what a program wrote; one object that changes."""
     screen = ColourScreen(columns, rows)
     stream = pyte.ByteStream(screen)
-    for frame in data.split(SYNC_OFF)[:-1]:
+    *whole, rest = data.split(SYNC_OFF)
+    for frame in whole:
         stream.feed(without_noise(frame + SYNC_OFF))
+        yield screen
+    if rest and SYNC_ON not in rest:
+        # Keys are echoed without the marks of a frame.
+        stream.feed(without_noise(rest))
         yield screen
 
 
