@@ -45,8 +45,13 @@ def whole_number(word: str, what: str, example: str) -> int:
     if word.isascii() and word.isdecimal() and len(word) <= MAX_DIGITS and int(word) >= 1:
         return int(word)
     raise CommandError(
-        f"{what} must be a whole number from 1 up, not {quoted(word)} (example: {example})"
+        f"{sentence(what)} must be a whole number from 1 up, not {quoted(word)} (example: {example})"
     )
+
+
+def sentence(text: str) -> str:
+    """Of the core, which words its complaints to stand behind a name: here they stand alone."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def nth_newest(use: Use, command: str, what: str, kept: Sequence[T]) -> tuple[int, T]:

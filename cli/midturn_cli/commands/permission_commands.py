@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from midturn_cli.commands.arguments import quoted, unknown_word
+from midturn_cli.commands.arguments import quoted, sentence, unknown_word
 from midturn_cli.commands.command import Command, CommandError, Form, Use
 from midturn_core.permission.decision import PermissionMode
 from midturn_core.permission.rules import Rule, check_rules, parse_rule
@@ -109,7 +109,7 @@ def _show(use: Use) -> None:
 def _add(use: Use, effect: str, text: str) -> None:
     rule = _parsed(text)
     if problems := check_rules([rule], use.engine.registry.names()):
-        raise CommandError(problems[0])
+        raise CommandError(sentence(problems[0]))
     if any((row.effect, row.rule.text) == (effect, rule.text) for row in rules_in_force(use)):
         use.say(f"{effect} {rule.text} holds already.")
         return
@@ -132,7 +132,7 @@ def _parsed(text: str) -> Rule:
     try:
         return parse_rule(text)
     except ValueError as error:
-        raise CommandError(f"{error} (example: {EXAMPLE})") from error
+        raise CommandError(f"{sentence(str(error))} (example: {EXAMPLE})") from error
 
 
 def _remove(use: Use, text: str) -> None:

@@ -32,8 +32,8 @@ def numbered(use: Use, word: str, what: str) -> QueuedInput:
     items = waiting(use)
     known = use.shown.queue or tuple(item.uuid for item in items)
     if number > len(known):
-        listed = f"the list ends at {len(known)}" if known else "nothing waits"
-        raise CommandError(f"There is no number {number}: {listed}; /queue shows it anew")
+        ends = f"the list ends at {len(known)}; /queue shows it anew"
+        raise CommandError(f"There is no number {number}: {ends if known else 'nothing waits'}")
     found = next((item for item in items if item.uuid == known[number - 1]), None)
     if found is None:
         raise CommandError(f"Number {number} of the list waits no more; /queue shows what does")

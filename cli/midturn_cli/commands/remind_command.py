@@ -113,8 +113,8 @@ def _remove(use: Use, word: str) -> None:
     number = whole_number(word, "the number after /remind rm", "/remind rm 2")
     known = use.shown.reminders or tuple(item.uuid for item in _pending(use))
     if number > len(known):
-        listed = f"the list ends at {len(known)}" if known else "none is set"
-        raise CommandError(f"There is no reminder {number}: {listed}; /remind shows them")
+        ends = f"the list ends at {len(known)}; /remind shows them"
+        raise CommandError(f"There is no reminder {number}: {ends if known else 'none is set'}")
     removed = use.engine.session_queue.rewake.cancel(known[number - 1])
     if removed is None:
         raise CommandError(f"Reminder {number} of the list is not set any more; /remind shows them")

@@ -6,8 +6,9 @@ import asyncio
 from datetime import UTC, datetime
 from functools import partial
 
-from midturn_cli.commands.arguments import MAX_DIGITS, age, quoted, takes_nothing
+from midturn_cli.commands.arguments import MAX_DIGITS, age, quoted, sentence, takes_nothing
 from midturn_cli.commands.command import Command, CommandError, Form, Use
+from midturn_core.errors import SessionError
 from midturn_core.session.store import SessionSummary
 
 LISTED = 20
@@ -60,12 +61,16 @@ async def _chosen(use: Use) -> SessionSummary:
         ids = use.shown.sessions or tuple(summary.id for summary in await _others(use))
         number = int(word)
         if not 1 <= number <= len(ids):
-            listed = f"the list ends at {len(ids)}" if ids else "there is no other session"
-            raise CommandError(f"There is no session number {number}: {listed}; /resume shows them")
+            ends = f"the list ends at {len(ids)}; /resume shows them"
+            why = ends if ids else "there is no other session of this folder"
+            raise CommandError(f"There is no session number {number}: {why}")
         word = ids[number - 1]
     if len(word) > LONGEST_ID:
         raise CommandError(f"There is no session {quoted(word)}; /resume shows them")
-    summary = await asyncio.to_thread(use.engine.store.find, word)
+    try:
+        summary = await asyncio.to_thread(use.engine.store.find, word)
+    except SessionError as error:
+        raise CommandError(sentence(str(error))) from error
     if summary.damaged:
         raise CommandError(f"The session {summary.id} cannot be read; its file is {summary.path}")
     return summary

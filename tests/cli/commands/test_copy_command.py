@@ -162,8 +162,8 @@ async def test_an_empty_history_has_nothing_to_copy(tmp_path: Path, xclip: Stand
     ("line", "complaint"),
     [
         ("/copy all", "/copy does not know 'all': it takes a number, code (example: /copy code)"),
-        ("/copy 0", "the number after /copy must be a whole number from 1 up, not '0'"),
-        ("/copy code x", "the number after /copy code must be a whole number from 1 up, not 'x'"),
+        ("/copy 0", "The number after /copy must be a whole number from 1 up, not '0'"),
+        ("/copy code x", "The number after /copy code must be a whole number from 1 up, not 'x'"),
         ("/copy 1 2", "/copy takes one number (example: /copy 2)"),
         ("/copy code 1 2", "/copy code takes one number (example: /copy code 2)"),
     ],

@@ -124,7 +124,7 @@ async def test_an_id_or_its_beginning_opens_a_session(tmp_path: Path) -> None:
     [
         ("2", "There is no session number 2: the list ends at 1"),
         ("0", "There is no session number 0"),
-        ("nonsense", "no session with an id that begins with 'nonsense'"),
+        ("nonsense", "No session with an id that begins with 'nonsense'"),
     ],
 )
 async def test_what_is_not_there_opens_nothing(argument: str, says: str, tmp_path: Path) -> None:

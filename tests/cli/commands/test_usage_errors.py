@@ -99,3 +99,21 @@ async def test_help_of_a_form_tells_its_command(kit: SessionKit) -> None:
     await kit.run("/help queue rm")
     assert kit.errors == []
     assert "/queue: see and change what waits" in kit.said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/queue rm 1", "There is no number 1: nothing waits"),
+        ("/remind rm 1", "There is no reminder 1: none is set"),
+        ("/resume 1", "There is no session number 1: there is no other session of this folder"),
+        ("/why x", "The number after /why must be a whole number from 1 up"),
+        ("/permissions allow Nope(x)", "The rule Nope(x) can never match"),
+    ],
+)
+async def test_a_complaint_is_a_sentence_and_names_no_list_that_is_empty(
+    kit: SessionKit, line: str, said: str
+) -> None:
+    await kit.run(line)
+    assert kit.errors[-1].startswith(said)
+    assert "shows" not in kit.errors[-1]
