@@ -17,6 +17,7 @@ from dataclasses import replace
 from midturn_cli.engine import FrontEnd
 from midturn_cli.goodbye import what_is_kept
 from midturn_cli.launch import Launch, SessionStart
+from midturn_cli.render.clean import beginning
 from midturn_cli.render.plain import PlainPresenter, ask_keys
 from midturn_cli.session import InteractiveSession
 from midturn_cli.ui_events import UiEvent
@@ -114,7 +115,7 @@ class _Plain:
         await asyncio.gather(reading, leaving, return_exceptions=True)
         undelivered = await session.close()
         for text in undelivered:
-            _write(f"not sent: {text}\n")
+            _write(f"not sent: {beginning(text)}\n")
         if undelivered:
             for line in what_is_kept(len(undelivered), session.lost):
                 _write(f"{line}\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.live_midturn import write_config
 from tests.support.messages_script import Calls, Failure, Latch, Reply, Says
 from tests.support.messages_server import MessagesServer
 from tests.support.midturn_process import DEADLINE, midturn_environment, run_midturn
@@ -51,6 +52,16 @@ def test_piped_lines_are_turns_of_their_own_in_order(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert [request.texts for request in server.requests] == [["first"], ["second"]]
     assert done.stdout.index(b"one") < done.stdout.index(b"two")
+
+
+def test_what_was_not_sent_is_told_on_one_clean_line_each(tmp_path: Path) -> None:
+    """It may be long, and come from somewhere else: its control characters reach no terminal."""
+    write_config('[queue]\nlater = "manual"\n')
+    with MessagesServer() as server:
+        done = piped(server, tmp_path, f"/later a \x1b]0;title\x07line {'word ' * 2_000}\n")
+    said = [line for line in done.stdout.decode().splitlines() if line.startswith("not sent: ")]
+    assert len(said) == 1 and said[0].startswith("not sent: a ") and len(said[0]) < 400
+    assert b"\x1b" not in done.stdout and b"\x07" not in done.stdout
 
 
 def test_an_empty_input_is_the_end(tmp_path: Path) -> None:

@@ -126,7 +126,8 @@ def _text_rows(
         case PromptBlock():
             return _prompt(block, look, width)
         case EchoBlock():
-            return _marked("❯ ", theme.dim, wrap_hard_lines(block.text, width - 3), theme.accent)
+            rows = _shortened(wrap_hard_lines(block.text, width - 3))
+            return _marked("❯ ", theme.dim, rows, theme.accent)
         case ThoughtBlock():
             return [Text(f"thought for {max(round(block.seconds), 1)} s", f"{theme.dim} italic")]
         case NoticeBlock():
@@ -158,14 +159,19 @@ def _wrap_lines(text: str, look: Look, width: int) -> list[str]:
 
 def _prompt(block: PromptBlock, look: Look, width: int) -> list[Text]:
     theme = look.theme
-    rows = _wrap_lines(block.text, look, width - 3)
-    if len(rows) > MAX_PROMPT_ROWS:
-        left_out = len(rows) - MAX_PROMPT_ROWS + 1
-        rows = [*rows[: MAX_PROMPT_ROWS - 6], f"… {left_out} more rows …", *rows[-5:]]
+    rows = _shortened(_wrap_lines(block.text, look, width - 3))
     marked = _marked("❯ ", theme.accent, rows, theme.prompt)
     if block.where:
         marked.append(Text(f"  {block.where}", theme.dim))
     return marked
+
+
+def _shortened(rows: list[str]) -> list[str]:
+    """What the user entered; its middle is left out when it is long."""
+    if len(rows) <= MAX_PROMPT_ROWS:
+        return rows
+    left_out = len(rows) - MAX_PROMPT_ROWS + 1
+    return [*rows[: MAX_PROMPT_ROWS - 6], f"… {left_out} more rows …", *rows[-5:]]
 
 
 def _notice(block: NoticeBlock, look: Look, width: int) -> list[Text]:

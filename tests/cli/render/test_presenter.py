@@ -551,6 +551,13 @@ def test_a_huge_prompt_is_cut_with_a_count() -> None:
     assert text.count("\n") <= 41
 
 
+def test_a_huge_command_line_is_cut_with_a_count() -> None:
+    text = screen(UserEcho(f"/compact {'x' * 10_000} end"))
+    assert text.startswith("❯ /compact") and "end" in text
+    assert "more rows …" in text
+    assert text.count("\n") <= 41
+
+
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
