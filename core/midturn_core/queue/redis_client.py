@@ -226,10 +226,11 @@ class _Listening:
             try:
                 self._next()
             except (RedisError, OSError):
-                # Whoever uses the queue next tells the user.
-                _log.warning("lost the connection that tells of changes", exc_info=True)
-                self._hang_up()
-                self._missed()
+                if self._pubsub is not None:
+                    # Once, however long it stays away; whoever uses the queue next tells the user.
+                    _log.warning("lost the connection that tells of changes", exc_info=True)
+                    self._hang_up()
+                    self._missed()
                 self._stopped.wait(_RECONNECT_SECONDS)
         self._hang_up()
 
