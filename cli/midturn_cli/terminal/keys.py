@@ -94,6 +94,7 @@ def build_bindings(
     bindings = KeyBindings()
     binder = _Binder(bindings, complain)
     in_input = has_focus(focuses.input_window)
+    _unbind_what_drops_text(binder)
     _bind_actions(binder, key_map, actions(controls, in_input))
     _bind_fixed(binder, controls, in_input)
     _bind_reason(binder, controls, has_focus(focuses.reason_window))
@@ -170,6 +171,12 @@ def _search(event: KeyPressEvent) -> None:
         do_incremental_search(SearchDirection.BACKWARD)
     else:
         start_search(direction=SearchDirection.BACKWARD)
+
+
+def _unbind_what_drops_text(binder: _Binder) -> None:
+    """Emacs keys that accept a line behind our back: its text would be gone, sent to nobody."""
+    for keys in (("c-o",), ("escape", "#")):
+        binder.add(*keys, to=lambda _: None, when=emacs_mode, changes=False)
 
 
 def _bind_fixed(binder: _Binder, controls: Controls, in_input: Filter) -> None:

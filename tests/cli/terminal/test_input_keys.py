@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from midturn_core.config import QueueConfig
+from midturn_core.config import KeysConfig, QueueConfig
 from midturn_core.queue.types import QueuedInputPriority
 from tests.support.fake_session import FakeSession
 from tests.support.live_terminal import (
@@ -246,7 +246,7 @@ async def test_ctrl_r_finds_an_earlier_line() -> None:
     async with live_terminal() as terminal:
         for line in ("find the needle", "something else"):
             terminal.send(f"{line}\r")
-            await terminal.draft_is("")
+            await until(lambda sent=line: sent in terminal.session.texts)
         terminal.send("\x12need")
         await terminal.shows("find the needle")
         terminal.send("\r")
@@ -315,3 +315,14 @@ async def test_bytes_that_are_no_text_are_submitted_as_replacement_characters() 
     async with live_terminal() as terminal:
         terminal.pipe.send_bytes(b"caf\xe9\r")
         await terminal.submitted("caf\ufffd")
+
+
+@pytest.mark.parametrize("keys", ["\x1b#", "\x0f"], ids=["alt-hash", "ctrl-o"])
+async def test_no_key_of_emacs_drops_the_draft(keys: str) -> None:
+    setup = TerminalSetup(key_map=KeysConfig(expand=("f5",)))
+    async with live_terminal(setup=setup) as terminal:
+        terminal.send("a draft")
+        await terminal.draft_is("a draft")
+        terminal.send(f"{keys}!")
+        await terminal.draft_is("a draft!")
+        assert terminal.session.texts == []
