@@ -244,9 +244,10 @@ async def test_history_is_walked_at_the_first_and_last_line() -> None:
 
 async def test_ctrl_r_finds_an_earlier_line() -> None:
     async with live_terminal() as terminal:
-        for line in ("find the needle", "something else"):
-            terminal.send(f"{line}\r")
-            await until(lambda sent=line: sent in terminal.session.texts)
+        terminal.send("find the needle\r")
+        await terminal.submitted("find the needle")
+        terminal.send("something else\r")
+        await terminal.submitted("find the needle", "something else")
         terminal.send("\x12need")
         await terminal.shows("find the needle")
         terminal.send("\r")
