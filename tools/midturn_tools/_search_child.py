@@ -16,6 +16,7 @@ import os
 import re
 import resource
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import BinaryIO
 from pathspec import GitIgnoreSpec
 
 _CPU_SECONDS = 120
+_TELL_SECONDS = 0.1
 _MAX_FILE_BYTES = 200 * 1024 * 1024
 _LINE_BREAK_IN_PATTERN = re.compile(r"(?<!\\)(?:\\\\)*\\n|\n")
 _BYTE_ORDER_MARKS = (
@@ -178,7 +180,7 @@ class Walk:
         name = os.path.basename(path)
         if self.types and not any(fnmatch.fnmatchcase(name, glob) for glob in self.types):
             return False
-        relative = os.path.relpath(path, self.request.root)
+        relative = path.removeprefix(self.request.root).lstrip("/")
         return (self.names.fullmatch(relative) is None) is self.request.negative
 
 
@@ -348,14 +350,26 @@ def main(argument: str, out: BinaryIO) -> int:
     except RequestError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    if request.mode == "list":
+        return _list(walk, out)
     for path in walk.files():
-        if request.mode == "list":
-            out.write(os.fsencode(path) + b"\0")
-            searcher.found = True
-        else:
-            searcher.search(path)
+        searcher.search(path)
+        # The next file may be one for which there is not time enough.
         out.flush()
     return 0 if searcher.found else 1
+
+
+def _list(walk: Walk, out: BinaryIO) -> int:
+    found = False
+    told = time.monotonic()
+    for path in walk.files():
+        found = True
+        out.write(os.fsencode(path) + b"\0")
+        if time.monotonic() - told > _TELL_SECONDS:
+            out.flush()
+            told = time.monotonic()
+    out.flush()
+    return 0 if found else 1
 
 
 if __name__ == "__main__":
