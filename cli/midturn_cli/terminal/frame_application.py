@@ -76,6 +76,10 @@ class FrameApplication(Application[int]):
         """CPU time that the last paint took."""
         self.max_render_postpone_time = LONGEST_POSTPONE
         self.ttimeoutlen = ESCAPE_SECONDS
+        self.on_repainted: Callable[[], None] = lambda: None
+        """Called after the terminal may have become another size: the texts of the live region were
+        made for the one before.
+        """
         self.on_key_handled: Callable[[], None] = lambda: None
         """Called after each key, once it is not the possible start of a longer one."""
         self.key_processor.after_key_press += self._key_pressed
@@ -170,6 +174,7 @@ class FrameApplication(Application[int]):
             if self.may_paint():
                 self._write_kept_back()
             self._redraw()
+        self.on_repainted()
 
     def _redraw(self, render_as_done: bool = False) -> None:
         if not render_as_done and not self.may_paint():
@@ -197,6 +202,7 @@ class FrameApplication(Application[int]):
                 self._write_kept_back()
             self._update_paintable()
             self._redraw()
+        self.on_repainted()
 
     def _update_paintable(self) -> None:
         if self.held or (self._resize is not None and self._resize.pending):

@@ -215,6 +215,7 @@ class TerminalParts:
         )
         app.before_render += self._before_render
         app.after_render += self._after_render
+        app.on_repainted = lambda: self.writer.wake()
         return app
 
     def _before_render(self, _: object) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from midturn_cli.ports import LiveRegion
 from midturn_cli.terminal.frame_output import FrameOutput
 from midturn_cli.terminal.resize import NARROWEST, Rewrap, way_up
 from midturn_cli.ui_events import CommandOutput
 from midturn_core.events import TextDelta
+from tests.support.fake_presenter import FakePresenter
 from tests.support.live_terminal import (
     LiveTerminal,
     TerminalSetup,
     live_terminal,
+    until,
     within_deadline,
 )
 
@@ -30,6 +35,24 @@ async def test_lines_that_come_while_the_size_changes_are_shown_once_after_the_r
         shown = terminal.screen_text()
     assert shown.count("first of all") == shown.count("status row") == 1
     assert shown.index("first of all") < shown.index("second of all")
+
+
+async def test_the_region_is_made_anew_for_another_size_although_nothing_happens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows that were made for a wider window would be cut: the end of a command in a question."""
+    widths: list[int] = []
+    live = FakePresenter.live
+
+    def measured(self: FakePresenter, width: int, *rest: Any, **more: Any) -> LiveRegion:
+        widths.append(width)
+        return live(self, width, *rest, **more)
+
+    monkeypatch.setattr(FakePresenter, "live", measured)
+    async with live_terminal() as terminal:
+        terminal.setup.columns = 60
+        terminal.send("x")
+        await until(lambda: 60 in widths)
 
 
 async def test_a_frame_during_which_the_size_changes_is_not_sent(
