@@ -141,7 +141,7 @@ def queue(live: LiveMidturn) -> None:
     live.see("line 00030")
     live.key("ctrl-u")
     live.key("esc")
-    live.see_anywhere("Cancelled")
+    live.see_anywhere("Interrupted")
 
 
 SCENES = (

@@ -212,7 +212,7 @@ def test_an_interrupt_before_the_next_try_leaves_nothing_of_the_broken_one(tmp_p
         live.enter("hello")
         live.see("trying again in")
         live.key("ctrl-c")
-        live.see("Cancelled after")
+        live.see("Interrupted after")
         server.always(Reply(Says("all of it")))
         live.enter("once more")
         live.see("all of it")

@@ -224,7 +224,7 @@ def test_an_interrupt_ends_a_whole_batch_at_once(tmp_path: Path) -> None:
         live.enter("fetch them")
         site.wait_for_arrivals(2)
         live.key("ctrl-c")
-        live.see("Cancelled after")
+        live.see("Interrupted after")
         live.enter("again")
         live.see("go on")
         _, second = server.wait_for_requests(2)

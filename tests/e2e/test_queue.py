@@ -86,7 +86,7 @@ def test_an_urgent_line_says_what_it_waits_for_and_esc_stops_only_that(tmp_path:
         _, second = server.wait_for_requests(2)
         assert said_in(second) == [injected("not that folder")]
         assert "stopped" in str(second.results[0]["content"])
-        assert "Cancelled" not in shown.text
+        assert "Interrupted" not in shown.text
 
 
 def test_an_urgent_line_waits_out_a_running_tool_and_skips_what_has_not_started(

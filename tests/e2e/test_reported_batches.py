@@ -113,7 +113,7 @@ def test_after_an_interrupt_every_call_has_its_result_before_the_next_words(tmp_
         live.enter("do all three")
         gate.reached()
         live.key("ctrl-c")
-        live.see("Cancelled after")
+        live.see("Interrupted after")
         live.enter("go on")
         live.see("on we go")
         assert server.violations == []
@@ -307,7 +307,7 @@ def test_a_batch_that_was_cut_leaves_nothing_to_the_calls_after_it(
         if key:
             site.wait_for_arrivals(1)
             live.key(key)
-            live.see("Cancelled after")
+            live.see("Interrupted after")
             live.enter("go on")
         live.see("all done")
         assert server.violations == []

@@ -94,7 +94,7 @@ def test_ctrl_c_interrupts_then_clears_then_hints_and_leaves_only_when_confirmed
         live.enter("go")
         gate.reached()
         live.key("ctrl-c")
-        live.see("Cancelled after")
+        live.see("Interrupted after")
         time.sleep(1.1)  # what comes within a second still means the turn
         live.type("a draft")
         live.key("ctrl-c")

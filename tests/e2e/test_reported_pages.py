@@ -107,6 +107,6 @@ def test_a_page_that_never_comes_can_be_interrupted_at_once(tmp_path: Path) -> N
             live.enter("look")
             silent.wait_for_arrivals(1)
             live.key("ctrl-c")
-            live.see("Cancelled after")
+            live.see("Interrupted after")
             live.enter("never mind")
             live.see(r"Fine\.")

@@ -216,7 +216,7 @@ def test_an_interrupt_cancels_the_stream_and_keeps_the_draft(tmp_path: Path, way
         live.see("The first half")
         live.type("my draft")
         interrupt(live, way)
-        live.see("Cancelled")
+        live.see("Interrupted")
         live.see(rf"{GLYPH} my draft")
         live.send("s")
         live.see(rf"{GLYPH} my drafts")
@@ -244,13 +244,13 @@ def test_five_interrupts_in_a_second_leave_the_session_alive(tmp_path: Path, way
         for _ in range(5):
             interrupt(live, way)
             time.sleep(0.2)  # the pace of the keys is the subject
-        live.see("Cancelled")
+        live.see("Interrupted")
         live.type(" goes on")
         live.key("enter")
         live.see(r"Again\.")
         assert server.wait_for_requests(2)[1].texts[-1] == "my draft goes on"
         shown = live.see_idle()
-    assert count(shown, "Cancelled") == 1
+    assert count(shown, "Interrupted") == 1
 
 
 def test_an_unknown_key_of_the_configuration_is_told_and_nothing_freezes(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_an_interrupt_takes_back_the_question_that_is_open_and_the_one_that_wait
         latch.open()
         live.see(FIRST)
         live.key("ctrl-c")
-        live.see("Cancelled after")
+        live.see("Interrupted after")
         live.see_idle()
         assert panels(live.shown()) == 0
         server.add(Reply(Calls("Read", {"file_path": str(outside / "a.txt")})))

@@ -217,7 +217,7 @@ def test_no_refusal_acts_on_the_terminal_while_it_is_tried_again(tmp_path: Path)
         live.enter("go")
         live.see("trying again in")
         live.key("ctrl-c")
-        live.see("Cancelled")
+        live.see("Interrupted")
         assert_harmless(live)
 
 

@@ -119,7 +119,7 @@ def test_a_search_is_not_stopped_for_ever_with_midturn(tmp_path: Path, end: str)
             asyncio.run(until(lambda: state(midturn) != "T", "it goes on"))
             live.see("Grep")
             live.key("ctrl-c")
-            live.see("Cancelled after")
+            live.see("Interrupted after")
         until_none_searches(tmp_path)
 
 

@@ -239,9 +239,9 @@ def test_escape_and_keys_that_begin_with_it_are_told_apart(tmp_path: Path) -> No
         live.send("\x1b[D\x1bb")
         live.send("X")
         live.see(rf"{GLYPH} one Xtwo")
-        assert "Cancelled" not in live.shown().text
+        assert "Interrupted" not in live.shown().text
         live.key("esc")
-        live.see("Cancelled")
+        live.see("Interrupted")
         live.see(rf"{GLYPH} one Xtwo")
         live.send("\x1b[D\x1bb")
         live.send("Y")
@@ -271,7 +271,7 @@ def test_square_brackets_are_only_text_wherever_they_come_from(tmp_path: Path) -
         live.see(r"All literal\.")
         live.type("/export [/login].odd")
         live.key("enter")
-        live.see(r"The format of \[/login\]\.odd is not clear")
+        live.see(r"The format of '\[/login\]\.odd' is not clear")
         shown = live.shown()
     assert MARKUP in "".join(row for row in shown.lines if "❯" not in row)
     assert name in shown.text

@@ -114,7 +114,7 @@ def test_esc_stops_it_with_what_it_runs_and_the_next_turn_is_valid(tmp_path: Pat
         live.see(r"1 tool · Bash: cat")
         live.key("esc")
         gate.abandoned()
-        live.see("Cancelled after")
+        live.see("Interrupted after")
         live.enter("again")
         live.see("fine")
         last = server.requests[-1]
@@ -136,7 +136,7 @@ def test_esc_while_its_answer_streams_keeps_what_it_had(tmp_path: Path) -> None:
         live.enter("go")
         latch.reached.wait()
         live.key("esc")
-        live.see("Cancelled after")
+        live.see("Interrupted after")
         live.enter("again")
         live.see("fine")
         [result] = server.requests[-1].results
@@ -174,7 +174,7 @@ def test_an_interrupt_takes_its_question_back(tmp_path: Path) -> None:
         live.enter("go")
         live.see(r"^\? general: Bash")
         live.key("ctrl-c")
-        live.see("Cancelled after")
+        live.see("Interrupted after")
         live.see_not("y once")
         live.see(rf"^{GLYPH}")
         assert len(server.requests) == 2
@@ -200,7 +200,7 @@ def test_a_now_waits_for_it_and_esc_then_stops_it_alone(tmp_path: Path) -> None:
         live.key("esc")
         gate.abandoned()
         shown = live.see("as you wish")
-        assert "Cancelled after" not in shown.text
+        assert "Interrupted after" not in shown.text
         last = server.requests[-1]
         assert words_in(last) == [injected("look at b.txt instead")]
         assert "the user cancelled this call" in str(last.results[0]["content"])

@@ -161,7 +161,7 @@ def turn_end(block: TurnEndBlock) -> str:
         case TurnEndReason.DONE:
             text = f"Done{after}"
         case TurnEndReason.INTERRUPTED:
-            text = f"Cancelled{after}"
+            text = f"Interrupted{after}"
         case TurnEndReason.FAILED:
             text = f"Failed{after}"
         case TurnEndReason.STEP_LIMIT:

@@ -561,7 +561,7 @@ def test_a_huge_command_line_is_cut_with_a_count() -> None:
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        (TurnEndReason.INTERRUPTED, "Cancelled after 12.0s, 3 steps"),
+        (TurnEndReason.INTERRUPTED, "Interrupted after 12.0s, 3 steps"),
         (TurnEndReason.FAILED, "Failed after 12.0s, 3 steps: offline → /retry"),
         (TurnEndReason.STEP_LIMIT, "limit of 3 steps"),
         (TurnEndReason.STALLED, "every call of the last six steps failed"),
