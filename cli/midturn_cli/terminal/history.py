@@ -34,6 +34,15 @@ class InputHistory(History):
             super().append_string(string)
 
     def load_history_strings(self) -> Iterable[str]:
+        """The newest first. What is loaded takes the place of what was entered until then, so that
+        is among it, also where no file has it.
+        """
+        stored = self._stored_strings()
+        in_file = frozenset(stored)
+        early = reversed(self.get_strings())
+        return [*(entry for entry in early if entry not in in_file), *stored]
+
+    def _stored_strings(self) -> list[str]:
         if self._path is None:
             return []
         try:
@@ -43,7 +52,7 @@ class InputHistory(History):
         except OSError as error:
             self._give_up(error)
             return []
-        return reversed(entries[-MAX_ENTRIES:])
+        return entries[: -MAX_ENTRIES - 1 : -1]
 
     def store_string(self, string: str) -> None:
         if self._path is None or len(string) > _MAX_STORED_CHARS:

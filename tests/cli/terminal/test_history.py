@@ -59,3 +59,27 @@ def test_a_file_that_cannot_be_used_is_told_once_and_the_session_goes_on(tmp_pat
     assert history.get_strings() == ["a", "b"]
     assert len(told) == 1
     assert str(tmp_path) in told[0]
+
+
+@pytest.mark.parametrize("where", ["no file", "a file", "a file that cannot be used"])
+async def test_what_is_entered_before_the_history_is_loaded_is_in_it_once(
+    where: str, tmp_path: Path
+) -> None:
+    path = {"no file": None, "a file": tmp_path / "history"}.get(where, tmp_path)
+    history = InputHistory(path, lambda _: None)
+    for entry in ("one", "two"):
+        history.append_string(entry)
+    assert [entry async for entry in history.load()] == ["two", "one"]
+
+
+async def test_an_early_entry_too_long_for_the_file_is_still_found(tmp_path: Path) -> None:
+    path = tmp_path / "history"
+    InputHistory(path, pytest.fail).append_string("from last time")
+    history = InputHistory(path, pytest.fail)
+    history.append_string("long" * 10_000)
+    history.append_string("short")
+    assert {entry async for entry in history.load()} == {
+        "from last time",
+        "long" * 10_000,
+        "short",
+    }
