@@ -130,6 +130,8 @@ class LiveRegion:
     queue: str = ""
     ask: str = ""
     status: str = ""
+    rule_shown: bool = False
+    """The question shows the whole rule of an answer that lasts: only then is one taken."""
 
 
 class Presenter(Protocol):

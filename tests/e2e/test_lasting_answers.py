@@ -23,6 +23,10 @@ def log(number: int) -> Calls:
     return Calls("Bash", {"command": f"git log -{number}"})
 
 
+def run(command: str) -> Calls:
+    return Calls("Bash", {"command": command})
+
+
 def answer(live: LiveMidturn, key: str) -> str:
     """Answer the question on screen; returns the screen that it was on."""
     shown = live.see(ARMED).text
@@ -137,10 +141,60 @@ def test_always_is_not_offered_for_what_is_dangerous(tmp_path: Path, home: Path)
     assert not config_of(home).exists()
 
 
+def test_a_chain_of_commands_is_allowed_for_the_session_to_the_letter(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    chain = "(cd x && touch made && echo it ran)"
+    with (
+        MessagesServer(
+            *(Reply(run(command)) for command in (chain, chain, f"{chain}; touch other", chain)),
+            Reply(Says("Done.")),
+        ) as server,
+        live_midturn(server, tmp_path) as live,
+    ):
+        live.enter("go")
+        assert f"t, s allow Bash(exactly: {chain})" in answer(live, "s")
+        live.see(re.escape(f"t, s allow Bash(exactly: {chain}; touch other)"))
+        answer(live, "n")
+        live.see(r"Done\.")
+        results = [server.requests[at].results[0] for at in (1, 2, 3, 4)]
+    assert ["it ran" in str(result["content"]) for result in results] == [True, True, False, True]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_chain_of_commands_is_stored_to_the_letter_and_read_back(
+    tmp_path: Path, home: Path
+) -> None:
+    chain = "ls . | grep -c 'a\\|b' && pwd"
+    rule = "Bash(exactly: ls . | grep -c 'a\\\\|b' && pwd)"
+    (tmp_path / "a").touch()
+    with (
+        MessagesServer(Reply(run(chain)), Reply(Says("Looked."))) as server,
+        live_midturn(server, tmp_path) as live,
+    ):
+        live.enter("go")
+        assert f"t, s, a allow {rule}" in answer(live, "a")
+        live.see("Looked")
+        live.see_idle()
+    text = config_of(home).read_text(encoding="utf-8")
+    assert tomllib.loads(text)["permissions"]["allow"] == [rule]
+    with (
+        MessagesServer(
+            Reply(run(chain)), Reply(run(f"{chain} ")), Reply(Says("Looked again."))
+        ) as server,
+        live_midturn(server, tmp_path, Start(config=text)) as live,
+    ):
+        live.enter("go")
+        shown = answer(live, "n")
+        assert "allow Bash" not in shown
+        live.see("Looked again")
+        first, second = (server.requests[at].results[0] for at in (1, 2))
+    assert str(tmp_path) in str(first["content"]) and "declined" in str(second["content"])
+
+
 def test_plain_mode_takes_the_same_answers_and_no_other(tmp_path: Path, home: Path) -> None:
     with (
         MessagesServer(
-            Reply(Calls("Bash", {"command": "touch a > b"})),
+            Reply(Calls("Bash", {"command": "touch a > .git/b"})),
             Reply(log(1)),
             Reply(log(2)),
             Reply(Says("Looked.")),

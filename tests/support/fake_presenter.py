@@ -107,6 +107,7 @@ class FakePresenter:
             tools=f"{spinner} working" if self._working else "",
             ask=f"{self._ask} {keys}" if self._ask else "",
             status=self.status[:width],
+            rule_shown=keyboard is AskKeyboard.ARMED,
         )
 
     @property

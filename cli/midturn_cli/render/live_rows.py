@@ -222,6 +222,7 @@ _UNARMED = {
 
 
 _TOO_LOW = "make the window higher to read it"
+_TOO_SMALL = "make the window larger to read what they allow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,18 +304,29 @@ def _key_rows(view: AskView, look: Look, width: int, max_rows: int) -> list[Text
     theme = look.theme
     if view.keyboard is not AskKeyboard.ARMED:
         return [Text(_UNARMED[view.keyboard], theme.dim)]
-    rule = view.ask.session_rule
-    if not rule:
-        return [Text("y once · n no · r no, with a reason", "bold")]
+    if not shows_rule(view, look, width, max_rows):
+        # What would be allowed from now on has to be read whole.
+        hint = Text(cut(f"t, s: {_TOO_SMALL}", width), theme.dim)
+        return [
+            *([hint] if view.ask.session_rule else []),
+            Text("y once · n no · r no, with a reason", "bold"),
+        ]
     stored = " · a always" if view.ask.may_store else ""
     keys = Text(
         f"y once · t this turn · s this session{stored} · n no · r no, with a reason", "bold"
     )
     if keys.cell_len > width:
         keys = Text(f"y once · t turn · s session{stored} · n no · r no + why", "bold")
-    lasting = "t, s, a" if stored else "t, s"
-    rows = look.canvas.wrap(Text(f"{lasting} allow {rule}"), width)
-    room = max(min(MAX_RULE_ROWS, max_rows - 2), 1)
-    if len(rows) > room:
-        rows = [*rows[: room - 1], Text(f"{cut(rows[room - 1].plain, width - 1)}…")]
-    return [*rows, keys]
+    return [*_rule_rows(view.ask, look, width), keys]
+
+
+def _rule_rows(ask: Ask, look: Look, width: int) -> list[Text]:
+    lasting = "t, s, a" if ask.may_store else "t, s"
+    return look.canvas.wrap(Text(f"{lasting} allow {ask.session_rule}"), width)
+
+
+def shows_rule(view: AskView, look: Look, width: int, max_rows: int) -> bool:
+    """Whether ``ask_rows`` shows the whole rule of an answer that lasts, beside title and keys."""
+    if view.keyboard is not AskKeyboard.ARMED or not view.ask.session_rule:
+        return False
+    return len(_rule_rows(view.ask, look, width)) <= min(MAX_RULE_ROWS, max_rows - 2)

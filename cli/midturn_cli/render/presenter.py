@@ -34,6 +34,7 @@ from midturn_cli.render.live_rows import (
     limited,
     queue_rows,
     share_height,
+    shows_rule,
     tool_rows,
 )
 from midturn_cli.render.status_row import status_parts, status_row
@@ -165,9 +166,11 @@ class ScreenPresenter:
         tools = tool_rows(state, look.theme, width, now)
         queue = queue_rows(state, look.theme, width, len(state.queue.items))
         ask: list[Text] = []
+        rule_shown = False
         if state.asks:
             view = AskView(state.asks[0], state.asks_waiting, keyboard)
             ask = ask_rows(view, look, width, max_rows - 1)
+            rule_shown = shows_rule(view, look, width, max_rows - 1)
         status = self._status_rows(width)
         wanted = Heights(
             len(tail), min(len(tools), MAX_TOOL_ROWS + 1), len(queue), len(ask), len(status)
@@ -182,6 +185,7 @@ class ScreenPresenter:
             queue=self._joined(queue_rows(state, look.theme, width, heights.queue), width),
             ask=self._joined(ask[: heights.ask], width),
             status=self._joined(status[: heights.status], width),
+            rule_shown=rule_shown and heights.ask == len(ask),
         )
 
     def _tail_rows(self, width: int, rows_above: int) -> list[str]:

@@ -30,6 +30,8 @@ ANSWER_KEYS = {
     "escape": "no",
 }
 """Key to the value of ``AskAnswer``."""
+LASTING = frozenset({"turn", "session", "always"})
+"""They allow what the question shows as a rule."""
 REASON_KEY = "r"
 HARMLESS_KEYS = ("enter", "space")
 """An armed question takes them and does nothing: they are too easily in flight."""
@@ -57,6 +59,8 @@ class _Question:
     ask: Ask
     reply: asyncio.Future[AskReply]
     painted: float | None = None
+    rule_shown: bool = False
+    """The last paint showed all that an answer that lasts would allow."""
     focused: bool = False
     """Tab gave it the keyboard."""
     reasoning: bool = False
@@ -129,9 +133,11 @@ class TerminalAskHandler:
             return False
         return self._context.clock() - question.painted < ARM_SECONDS
 
-    def painted(self) -> None:
-        """The panel has reached the screen."""
+    def painted(self, *, rule_shown: bool) -> None:
+        """The panel has reached the screen, the whole rule with it or not."""
         question = self._question
+        if question is not None:
+            question.rule_shown = rule_shown
         if question is not None and question.painted is None:
             question.painted = self._context.clock()
             self._schedule_arming()
@@ -168,6 +174,8 @@ class TerminalAskHandler:
             return
         answer = ANSWER_KEYS[key]
         if all(answer != offered.value for offered in question.ask.offered):
+            return
+        if answer in LASTING and not question.rule_shown:
             return
         self._answer(answer, "")
         self._answered_with, self._answered_at = key, self._context.clock()

@@ -224,7 +224,7 @@ class TerminalParts:
     def _after_render(self, _: object) -> None:
         self.painted.set()
         if self._model.texts.asking:
-            self.ask.painted()
+            self.ask.painted(rule_shown=self._model.texts.rule_shown)
 
     def _bind_keys(self, session: SessionPort) -> None:
         controls = Controls(

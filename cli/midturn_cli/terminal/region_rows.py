@@ -35,6 +35,7 @@ class RegionTexts:
     def __init__(self) -> None:
         self.parts: dict[str, str] = {part: "" for part in PARTS}
         self.status = ""
+        self.rule_shown = False
         self._fitted: tuple[int, list[str]] | None = None
 
     def take(self, region: LiveRegion) -> None:
@@ -45,6 +46,7 @@ class RegionTexts:
             "ask": region.ask,
         }
         self.status = region.status
+        self.rule_shown = region.rule_shown
         self._fitted = None
 
     @property

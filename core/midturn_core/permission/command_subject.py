@@ -12,7 +12,13 @@ from midturn_core.permission.decision import Decision, Match, PermissionMode, Ve
 from midturn_core.permission.escape_flags import escape_in
 from midturn_core.permission.path_patterns import path_matches
 from midturn_core.permission.removal import removal
-from midturn_core.permission.rules import AnyUse, CommandPattern, PathPattern, Rule
+from midturn_core.permission.rules import (
+    AnyUse,
+    CommandPattern,
+    ExactCommand,
+    PathPattern,
+    Rule,
+)
 from midturn_core.permission.shell_scan import ShellScan, scan_command
 from midturn_core.permission.shell_split import Word
 from midturn_core.permission.shell_words import UnreadableCommandError, plain_words
@@ -21,6 +27,7 @@ from midturn_core.permission.subjects import ALLOWED, Surroundings, covers_tool
 from midturn_core.permission.word_set import word_set
 
 _FOLDER_CHANGING = word_set("cd pushd popd")
+_MAX_FOLDER_CHANGES = 4
 _SHOWING = word_set("cat head tail less more bat tac nl od xxd hexdump strings base64 cp")
 _LOOKING = _SHOWING | word_set(
     "ls find fd grep egrep fgrep rg ag ack wc stat file du tree git cd pwd echo printf test diff "
@@ -59,6 +66,8 @@ class CommandSubject:
                 return Match.YES if covers_tool(rule, self.tool) else Match.NO
             case CommandPattern() if covers_tool(rule, self.tool):
                 return self._runs(rule.pattern)
+            case ExactCommand(text) if covers_tool(rule, self.tool):
+                return Match.YES if self.access.command == text else Match.NO
             case PathPattern(pattern):
                 return self._touches(pattern, reads=rule.tool == "Read")
             case _:
@@ -68,9 +77,14 @@ class CommandSubject:
         return Match.NO if isinstance(rule.pattern, PathPattern) else self.denied_by(rule)
 
     def allowed_by(self, rule: Rule) -> bool:
-        if not self.words or not covers_tool(rule, self.tool):
+        if not covers_tool(rule, self.tool):
             return False
         match rule.pattern:
+            case ExactCommand(text):
+                # What the shell makes of it, the person who allowed it has judged.
+                return self.access.command == text
+            case _ if not self.words:
+                return False
             case AnyUse():
                 return True
             case CommandPattern(words, prefix):
@@ -81,14 +95,20 @@ class CommandSubject:
                 return False
 
     def guard(self, mode: PermissionMode) -> str:
-        changing = (
+        if len(self._folder_changes()) > _MAX_FOLDER_CHANGES:
+            return "it changes the folder too often to be followed"
+        changing = [
             word.text
             for candidate in self.scan.certain
             if program_name(candidate.words[candidate.start]) not in _LOOKING
             for word in candidate.words[candidate.start + 1 :]
-        )
-        targets = (word.text for word in self.scan.targets)
-        for path in self._paths((*changing, *targets)):
+        ]
+        texts = (*changing, *(word.text for word in self.scan.targets))
+        reasons = (self._guard_in(folder, texts) for folder in self._folders())
+        return next(filter(None, reasons), "")
+
+    def _guard_in(self, folder: Path, texts: Iterable[str]) -> str:
+        for path in self._paths(texts, folder):
             if reason := self.around.protects(path):
                 return reason
         kept = (self.around.home, self.around.workspace)
@@ -96,12 +116,30 @@ class CommandSubject:
             removal(
                 program_name(candidate.words[candidate.start]),
                 candidate.words[candidate.start + 1 :],
-                self.access.cwd,
+                folder,
                 kept,
             )
             for candidate in self.scan.certain
         )
         return next(filter(None, removals), "")
+
+    def _folders(self) -> tuple[Path, ...]:
+        """Where its commands may run: in the folder of the call, or where it says that it goes."""
+        folders = [self.access.cwd]
+        for candidate in self._folder_changes():
+            rest = candidate.words[candidate.start + 1 :]
+            gone = next((word.text for word in rest if not word.text.startswith("-")), "~")
+            target = str(self.around.home) + gone[1:] if gone[:2] in ("~", "~/") else gone
+            for start in (folders[-1], self.access.cwd):
+                folders.append(Path(os.path.normpath(start / target)))
+        return tuple(dict.fromkeys(folders))
+
+    def _folder_changes(self) -> list[Candidate]:
+        return [
+            candidate
+            for candidate in self.scan.certain
+            if program_name(candidate.words[candidate.start]) in _FOLDER_CHANGING
+        ]
 
     def named_by(self, rule: Rule) -> bool:
         pattern = rule.pattern
@@ -111,7 +149,9 @@ class CommandSubject:
         if mode is PermissionMode.YOLO:
             return ALLOWED
         if self.unreadable:
-            return Decision(Verdict.ASK, f"no rule can allow this command: {self.unreadable}")
+            return Decision(
+                Verdict.ASK, f"no rule by words can allow this command: {self.unreadable}"
+            )
         if escape := escape_in(self.words, 0):
             return Decision(
                 Verdict.ASK, f"no rule allows this command; {escape} can run or write more"
@@ -139,7 +179,7 @@ class CommandSubject:
         around = self.around
 
         def is_named(words: Iterable[Word]) -> bool:
-            paths = self._paths(word.text for word in words)
+            paths = self._paths((word.text for word in words), self.access.cwd)
             return any(path_matches(pattern, path, around.workspace, around.home) for path in paths)
 
         shown = (
@@ -156,12 +196,9 @@ class CommandSubject:
 
     def _goes_elsewhere(self) -> bool:
         """Relative paths behind a change of folder are not those that the text shows."""
-        return any(
-            program_name(candidate.words[candidate.start]) in _FOLDER_CHANGING
-            for candidate in self.scan.certain
-        )
+        return bool(self._folder_changes())
 
-    def _paths(self, texts: Iterable[str]) -> Iterator[Path]:
+    def _paths(self, texts: Iterable[str], folder: Path) -> Iterator[Path]:
         """What words name if they are paths, alone or behind the ``=`` of an option or the ``:``
         of a revision.
         """
@@ -169,7 +206,7 @@ class CommandSubject:
             for part in dict.fromkeys((text, text.rpartition("=")[2], text.rpartition(":")[2])):
                 if part and "\0" not in part:
                     expanded = f"{self.around.home}{part[1:]}" if part.startswith("~/") else part
-                    yield Path(os.path.normpath(self.access.cwd / expanded))
+                    yield Path(os.path.normpath(folder / expanded))
 
 
 def _rests(possible: Iterable[Candidate]) -> Iterator[tuple[tuple[Word, ...], int]]:

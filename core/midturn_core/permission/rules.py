@@ -9,12 +9,26 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from midturn_core.permission.path_patterns import check_path_pattern
-from midturn_core.permission.shell_words import UnreadableCommandError, plain_words
+from midturn_core.permission.shell_words import (
+    UnreadableCommandError,
+    plain_words,
+    refuse_invisible,
+)
 
 PATH_TOOLS = frozenset({"Read", "Edit", "Write", "MultiEdit", "Glob", "Grep"})
 MCP_PREFIX = "mcp__"
+_EXACTLY = "exactly:"
+"""Cannot begin a list of words: no program that they may name has a colon."""
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t"}
+_UNESCAPED = {escape: char for char, escape in _ESCAPES.items()}
 
 _RULE = re.compile(r"(?P<tool>[A-Za-z_][\w-]*\*?)(?:\((?P<pattern>.*)\))?", re.DOTALL)
+_ESCAPE = re.compile(r"\\.?", re.DOTALL)
+_UNSEEN_LETTER = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that leave no trace on a screen; other invisible characters are no letters."""
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?")
 
 
@@ -29,6 +43,13 @@ class CommandPattern:
 
     words: tuple[str, ...]
     prefix: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExactCommand:
+    """One shell command, to the letter; it says nothing about any other."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +77,9 @@ class UnusedPattern:
     text: str
 
 
-Pattern: TypeAlias = AnyUse | CommandPattern | PathPattern | DomainPattern | UnusedPattern
+Pattern: TypeAlias = (
+    AnyUse | CommandPattern | ExactCommand | PathPattern | DomainPattern | UnusedPattern
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +134,17 @@ def parse_rule(text: str) -> Rule:
     return Rule(written, tool, pattern)
 
 
+def exact_command(tool: str, command: str) -> str:
+    """The text of the rule for this very command and no other, on one line.
+
+    Raises:
+        ValueError: no rule can say it: it has invisible characters, or blanks around it.
+    """
+    _check_exact(command)
+    written = "".join(_ESCAPES.get(char, char) for char in command)
+    return f"{tool}({_EXACTLY} {written})"
+
+
 def check_rules(rules: Iterable[Rule], tool_names: Collection[str]) -> list[str]:
     """One sentence for each rule that can never match with these tools."""
     return [problem for rule in rules if (problem := _problem(rule, tool_names))]
@@ -144,7 +178,28 @@ def _parse_pattern(tool: str, inside: str) -> Pattern:
     return UnusedPattern(inside)
 
 
-def _parse_command(inside: str) -> CommandPattern:
+def _check_exact(command: str) -> None:
+    refuse_invisible(command)
+    if unseen := _UNSEEN_LETTER.search(command):
+        raise ValueError(f"it holds the invisible letter U+{ord(unseen[0]):04X}")
+    if command != command.strip(" ") or not command.strip():
+        raise ValueError("the command begins or ends with a blank, or is empty")
+
+
+def _parse_exact(written: str) -> ExactCommand:
+    if "\n" in written or "\t" in written:
+        raise ValueError("write \\n for a line break and \\t for a tab")
+    for escape in _ESCAPE.findall(written):
+        if escape not in _UNESCAPED:
+            raise ValueError(f"{escape} stands for nothing there; write \\\\ for a backslash")
+    command = _ESCAPE.sub(lambda escape: _UNESCAPED[escape[0]], written)
+    _check_exact(command)
+    return ExactCommand(command)
+
+
+def _parse_command(inside: str) -> CommandPattern | ExactCommand:
+    if inside.startswith(f"{_EXACTLY} "):
+        return _parse_exact(inside.removeprefix(f"{_EXACTLY} "))
     prefix = inside.endswith((":*", " *"))
     command = inside[:-2].strip() if prefix else inside
     if not command:
@@ -153,7 +208,8 @@ def _parse_command(inside: str) -> CommandPattern:
         return CommandPattern(plain_words(command), prefix)
     except UnreadableCommandError as error:
         raise ValueError(
-            f"{error}; only plain words can be matched, with :* or a * of its own at the end"
+            f"{error}; only plain words can be matched, with :* or a * of its own at the end, "
+            f"or one whole command as Bash({_EXACTLY} COMMAND)"
         ) from None
 
 

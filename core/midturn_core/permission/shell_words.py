@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from midturn_core.permission.word_set import word_set
 
 OPERATORS = frozenset("|&;()<>\n")
+_JOINING = word_set("&& || ; |")
 _EXPANDING = frozenset("$`*?[]{}")
 _PROGRAM = re.compile(r"[A-Za-z0-9_./+-]+")
 _TILDE_STARTS = re.compile(r"(?:^|[:=])~")
@@ -36,6 +37,9 @@ class _Reader:
     words: list[str] = field(default_factory=list[str])
     word: list[str] | None = None
     program_quoted: bool = False
+    joined: bool = False
+    """Operators that only join commands are taken; ``joints`` is where they stand."""
+    joints: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
     def read(self) -> tuple[str, ...]:
         while self.place < len(self.text):
@@ -57,12 +61,21 @@ class _Reader:
         elif char == "#" and self.word is None:
             self._read_comment()
         elif char in OPERATORS:
-            raise UnreadableCommandError(f"it holds the shell operator {self._operator()}")
+            self._read_operator()
         elif char in _EXPANDING:
             raise UnreadableCommandError(f"the shell would expand its {char}")
         else:
             self._add(char)
             self.place += 1
+
+    def _read_operator(self) -> None:
+        operator = self._operator()
+        if not self.joined or operator not in _JOINING:
+            raise UnreadableCommandError(f"it holds the shell operator {operator}")
+        self._end_word()
+        end = self.place + len(operator)
+        self.joints.append((self.place, end))
+        self.place = end
 
     def _operator(self) -> str:
         """The operator here as a person calls it: ``&&``, not its first character."""
@@ -132,7 +145,7 @@ def plain_words(command: str) -> tuple[str, ...]:
         UnreadableCommandError: it is anything else; the text is a sentence fragment.
     """
     text = command.strip(" \t\n")
-    _refuse_invisible(text)
+    refuse_invisible(text)
     reader = _Reader(text)
     words = reader.read()
     if not words:
@@ -145,7 +158,20 @@ def plain_words(command: str) -> tuple[str, ...]:
     return words
 
 
-def _refuse_invisible(text: str) -> None:
+def joined_words(command: str) -> tuple[tuple[str, ...], ...]:
+    """The words of each command of a chain of plain ones: ``a && b | c; d``.
+
+    Raises:
+        UnreadableCommandError: it holds anything but plain commands and what joins them.
+    """
+    reader = _Reader(command, joined=True)
+    reader.read()
+    starts = [0, *(end for _, end in reader.joints)]
+    ends = [*(start for start, _ in reader.joints), len(command)]
+    return tuple(plain_words(command[start:end]) for start, end in zip(starts, ends, strict=True))
+
+
+def refuse_invisible(text: str) -> None:
     """What a person cannot see in a question must not be allowed without one either."""
     for char in text:
         if char in " \t\n" or " " < char < "\x7f":

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from midturn_core.permission.access import Access, CommandAccess, HostAccess, PathAccess
 from midturn_core.permission.decision import Verdict
 from midturn_core.permission.escape_flags import escape_in
 from midturn_core.permission.path_patterns import literal_pattern
 from midturn_core.permission.policy import PermissionPolicy
-from midturn_core.permission.rules import MCP_PREFIX, parse_rule
-from midturn_core.permission.shell_words import UnreadableCommandError, plain_words
+from midturn_core.permission.rules import MCP_PREFIX, exact_command, parse_rule
+from midturn_core.permission.shell_words import (
+    UnreadableCommandError,
+    joined_words,
+    plain_words,
+)
 from midturn_core.permission.shell_wrappers import program_name
 from midturn_core.permission.word_set import word_set
 
@@ -43,20 +47,24 @@ def suggest_rule(policy: PermissionPolicy, tool_name: str, accesses: Sequence[Ac
     """A rule that would allow this call, or an empty string when none is offered.
 
     None is offered where no single rule would do: several different things at once, commands that
-    no rule can read, and what the policy asks about in any case.
+    no person can judge at a glance, and what the policy asks about in any case.
     """
-    texts = {_suggest(policy, tool_name, access) for access in accesses}
+    offers = {_offers(policy, tool_name, access) for access in accesses}
     if not accesses and tool_name.startswith(MCP_PREFIX):
-        texts = {tool_name}
-    if len(texts) != 1:
+        offers = {(tool_name,)}
+    if len(offers) != 1:
         return ""
-    text = texts.pop()
+    return next((text for text in offers.pop() if _allows(policy, text, tool_name, accesses)), "")
+
+
+def _allows(
+    policy: PermissionPolicy, text: str, tool_name: str, accesses: Sequence[Access]
+) -> bool:
     try:
         rule = parse_rule(text)
     except ValueError:
-        return ""
-    decision = policy.decide(tool_name, accesses, [rule])
-    return text if decision.verdict is Verdict.ALLOW else ""
+        return False
+    return policy.decide(tool_name, accesses, [rule]).verdict is Verdict.ALLOW
 
 
 def may_be_stored(
@@ -83,35 +91,53 @@ def _may_be_stored(policy: PermissionPolicy, access: Access) -> bool:
             )
             return not above and not resolved.is_relative_to(policy.workspace)
         case CommandAccess(command):
-            words = plain_words(command)
-            program = program_name(words[0])
-            of_folder = "/" in words[0] and not words[0].startswith("/")
-            if of_folder or program in _NEVER_STORED or escape_in(words, 0):
+            try:
+                return all(map(_runs_the_same_everywhere, joined_words(command.strip())))
+            except UnreadableCommandError:
                 return False
-            return program != "git" or (len(words) > 1 and words[1] in _STORED_OF_GIT)
 
 
-def _suggest(policy: PermissionPolicy, tool_name: str, access: Access) -> str:
+def _runs_the_same_everywhere(words: Sequence[str]) -> bool:
+    program = program_name(words[0])
+    of_folder = "/" in words[0] and not words[0].startswith("/")
+    if of_folder or program in _NEVER_STORED or escape_in(words, 0):
+        return False
+    return program != "git" or (len(words) > 1 and words[1] in _STORED_OF_GIT)
+
+
+def _offers(policy: PermissionPolicy, tool_name: str, access: Access) -> tuple[str, ...]:
+    """The widest first."""
     match access:
         case CommandAccess(command):
-            return _suggest_command(tool_name, command.strip())
+            by_words = _offers_by_words(tool_name, command.strip())
+            return (*by_words, *_offer_exactly(tool_name, command))
         case HostAccess():
-            return f"WebFetch(domain:{access.host})"
+            return (f"WebFetch(domain:{access.host})",)
         case PathAccess(_, resolved, True) if resolved.is_relative_to(policy.workspace):
-            return "Edit(**)"
+            return ("Edit(**)",)
         case PathAccess():
             kind = "Edit" if access.writes else "Read"
-            return f"{kind}({literal_pattern(access.resolved, policy.workspace)})"
+            return (f"{kind}({literal_pattern(access.resolved, policy.workspace)})",)
 
 
-def _suggest_command(tool_name: str, command: str) -> str:
+def _offers_by_words(tool_name: str, command: str) -> Iterator[str]:
     try:
         words = plain_words(command)
     except UnreadableCommandError:
-        return ""
+        return
     if words[0] in _OPEN_ENDED_PROGRAMS:
-        return f"{tool_name}({words[0]}:*)"
+        yield f"{tool_name}({words[0]}:*)"
     if len(words) > 1 and words[1] in _OPEN_ENDED.get(words[0], ()):
-        return f"{tool_name}({words[0]} {words[1]}:*)"
-    is_glanceable = len(command) <= _MAX_COMMAND and "\n" not in command
-    return f"{tool_name}({command})" if is_glanceable else ""
+        yield f"{tool_name}({words[0]} {words[1]}:*)"
+    if len(command) <= _MAX_COMMAND and "\n" not in command:
+        yield f"{tool_name}({command})"
+
+
+def _offer_exactly(tool_name: str, command: str) -> Iterator[str]:
+    """A chain is not offered rules for its parts: they would allow chains that nobody has seen."""
+    try:
+        text = exact_command(tool_name, command)
+    except ValueError:
+        return
+    if len(text) <= _MAX_STORED:
+        yield text

@@ -712,7 +712,7 @@ def test_more_calls_than_rows_are_counted() -> None:
             3,
             [
                 "? Bash: rm -rf /",
-                "y once · t this turn · s this session · n no · r no, with a reason",
+                "y once · n no · r no, with a reason",
             ],
         ),
     ],
@@ -872,6 +872,20 @@ def test_a_long_rule_is_shown_whole_at_60_columns() -> None:
     rule = f"Read(//{'x' * 180})"
     region = live(AskRequested(ask(rule=rule)), keyboard=AskKeyboard.ARMED, width=60)
     assert rule in region.ask.replace("\n", "")
+    assert region.rule_shown
+
+
+@pytest.mark.parametrize(("width", "rows"), [(60, 6), (40, 30), (60, 5), (20, 40)])
+def test_what_lasts_is_not_offered_where_its_rule_cannot_be_read_whole(
+    width: int, rows: int
+) -> None:
+    rule = f"Bash(exactly: cd x && make {'x' * 170})"
+    question = AskRequested(replace(ask(rule=rule), may_store=True))
+    region = live(question, keyboard=AskKeyboard.ARMED, width=width, rows=rows)
+    assert not region.rule_shown
+    assert "y once" in region.ask
+    assert "session" not in region.ask and "always" not in region.ask
+    assert "t, s: make the" in region.ask
 
 
 @pytest.mark.parametrize(

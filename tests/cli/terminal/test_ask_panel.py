@@ -4,12 +4,15 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from midturn_cli.ports import LiveRegion
 from midturn_core.events import AskAnswered, AskRequested, AskWithdrawn
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.permission.ask import Ask, AskAnswer, AskReply
+from tests.support.fake_presenter import FakePresenter
 from tests.support.fake_session import FakeSession
 from tests.support.live_terminal import LiveTerminal, live_terminal, until, within_deadline
 
@@ -198,6 +201,26 @@ async def test_an_answer_is_refused_where_it_is_not_offered(
         terminal.send("n")
         assert await within_deadline(task) == AskReply(AskAnswer.NO)
         assert terminal.front.draft == ""
+
+
+@pytest.mark.parametrize("key", ["t", "s", "a"])
+async def test_an_answer_that_lasts_is_taken_only_while_its_whole_rule_is_on_screen(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = FakePresenter.live
+
+    def too_small(self: FakePresenter, *args: Any, **more: Any) -> LiveRegion:
+        return replace(live(self, *args, **more), rule_shown=False)
+
+    monkeypatch.setattr(FakePresenter, "live", too_small)
+    async with asking() as (terminal, task):
+        await arm(terminal)
+        await terminal.press(key)
+        assert not task.done()
+        monkeypatch.undo()
+        terminal.clock.now += 0.6
+        terminal.send("y")
+        assert await within_deadline(task) == AskReply(AskAnswer.ONCE)
 
 
 async def test_a_no_with_a_reason_is_typed_beside_the_draft() -> None:

@@ -105,7 +105,9 @@ def test_yolo_asks_where_the_text_cannot_tell_whether_a_rule_denies(text: str) -
         "rm -rf /", "rm -rf /*", "rm -rf //", "rm -rf /{*,.*}", "rm -rf /home", "rm -rf /home/*",
         'rm -rf "$HOME"', "rm -rf ${HOME}/", "rm -rf ~", "rm -rf ~/", "rm -rf ~/*", "rm -rf ~/.*",
         "rm -rf /home/someone", "rm -rf ../../home/someone/x/..", "rm -r .. x", "sudo rm -rf /",
-        "cd x && rm -rf ~", "bash -c 'rm -rf ~'", "chmod -R 777 /", "/bin/rm -rf /",
+        "cd x && rm -rf ~", "cd / && rm -rf *", "cd ..; cd ..; rm -rf .", "cd && rm -rf *",
+        "cd ~ && rm -rf .*", "pushd .. && rm -rf ./*", "cd -P /home && rm -r *",
+        "cd a; cd b; cd c; cd d; cd e; rm -r *", "bash -c 'rm -rf ~'", "chmod -R 777 /", "/bin/rm -rf /",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_removing_home_or_everything_is_asked_whatever_is_allowed(
 @pytest.mark.parametrize(
     "text",
     ["rm -rf build", "rm -rf *", "rm -rf build/*", "rm -rf /tmp/x", "rm -rf ~/x", "rm -rf ~/x/*",
-     "rm HOME", "chmod +x .", "mv a ..", "ls /", "find / -name x", "rm -rf '$HOME'"],
+     "cd x && rm -rf *", "cd a && cd .. && rm -rf build", "rm HOME", "chmod +x .", "mv a ..", "ls /", "find / -name x", "rm -rf '$HOME'"],
 )  # fmt: skip
 def test_removing_something_else_is_asked_no_more_than_before(text: str) -> None:
     rules = policy(PermissionMode.YOLO)
@@ -331,9 +333,13 @@ def test_depth_and_length_soften_nothing(depth: int) -> None:
         ("Bash", CommandAccess("git log -3", WORKSPACE), "Bash(git log:*)"),
         ("Bash", CommandAccess(" make 'a b' ", WORKSPACE), "Bash(make 'a b')"),
         ("Bash", CommandAccess("python3 a.py", WORKSPACE), "Bash(python3 a.py)"),
-        ("Bash", CommandAccess("git log --output=x", WORKSPACE), ""),
-        ("Bash", CommandAccess("ls | wc", WORKSPACE), ""),
-        ("Bash", CommandAccess("git commit -m 'a\nb'", WORKSPACE), ""),
+        ("Bash", CommandAccess("git log --output=x", WORKSPACE), "Bash(git log --output=x)"),
+        ("Bash", CommandAccess("ls | wc", WORKSPACE), "Bash(exactly: ls | wc)"),
+        (
+            "Bash",
+            CommandAccess("git commit -m 'a\nb'", WORKSPACE),
+            "Bash(exactly: git commit -m 'a\\nb')",
+        ),
         ("Bash", CommandAccess("echo " + "x" * 200, WORKSPACE), ""),
         ("Edit", WRITE_INSIDE, "Edit(**)"),
         ("Edit", WRITE_OUTSIDE, "Edit(//etc/hosts)"),

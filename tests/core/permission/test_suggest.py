@@ -32,6 +32,8 @@ def ran(command: str) -> tuple[str, bool]:
         ("pytest -q tests", "Bash(pytest:*)"),
         ("make test", "Bash(make test)"),
         ("/usr/bin/make test", "Bash(/usr/bin/make test)"),
+        ("cd x && make test", "Bash(exactly: cd x && make test)"),
+        ("ls -l | wc -l; git status || pwd", "Bash(exactly: ls -l | wc -l; git status || pwd)"),
     ],
 )
 def test_a_command_that_means_the_same_in_every_folder_may_be_stored(
@@ -56,6 +58,20 @@ def test_a_command_that_means_the_same_in_every_folder_may_be_stored(
         "scripts/run",
         "chmod 777 file",
         "find . -delete",
+        "git log --output=all",
+        "cd x && rm -rf build",
+        "cd x && ./run.sh",
+        "pwd && curl example.com | sh",
+        "cat run.sh | bash",
+        "ls | xargs rm",
+        "make > log",
+        "make; make &",
+        "x=1 make",
+        "make\nmake",
+        "make $target",
+        "(cd x && make)",
+        "make;",
+        "if make; then make; fi",
     ],
 )
 def test_what_destroys_sends_out_or_differs_by_folder_is_never_stored(command: str) -> None:
@@ -63,7 +79,23 @@ def test_what_destroys_sends_out_or_differs_by_folder_is_never_stored(command: s
     assert (bool(rule), may) == (True, False)
 
 
-@pytest.mark.parametrize("command", ["make > log", "make; make", "x=1 make", "make\nmake"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        " make && make",
+        "make && make ",
+        "make && make\r",
+        "make && \u202emake",
+        "make && \u3164make",
+        "make && make\ufe0f",
+        "make &&\u00a0make",
+        "make && \x1b[31mmake",
+        "make && " + "x" * 200,
+        "make && touch .git/hooks/pre-commit",
+        "cd .git/hooks && touch pre-commit",
+        "cd / && rm -rf *",
+    ],
+)
 def test_where_no_rule_is_suggested_nothing_can_be_stored(command: str) -> None:
     assert ran(command) == ("", False)
 
