@@ -65,9 +65,14 @@ def leftover_notice(config: QueueConfig, workspace: Path) -> str:
     if not left:
         return ""
     newest = left[0]
-    waits = "1 input waits" if newest.waiting == 1 else f"{newest.waiting} inputs wait"
+    one = newest.waiting == 1
+    waits, them = ("1 input waits", "it") if one else (f"{newest.waiting} inputs wait", "them")
     more = f" ({len(left) - 1} more such: midturn sessions)" if len(left) > 1 else ""
-    return f"{waits} in an earlier session of this folder: {newest.way_back}{more}"
+    return (
+        f"{waits} in an earlier session of this folder: {newest.way_back} goes on with it, "
+        f"midturn queue --to {newest.id} shows {them}, "
+        f"midturn queue clear --to {newest.id} removes {them}{more}"
+    )
 
 
 def leftovers_in(repository: MessageQueueRepository, workspace: Path) -> list[Leftover]:

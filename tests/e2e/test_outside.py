@@ -246,12 +246,34 @@ def test_what_is_sent_to_a_session_that_does_not_run_is_offered_when_it_goes_on(
             live.see_anywhere(
                 rf"1 input waits in an earlier session of this folder: midturn -r {session}"
             )
+            live.see_anywhere(rf"midturn queue --to\s+{session}\s+shows")
+            live.see_anywhere(rf"midturn queue clear --to\s+{session}\s+removes")
+        assert "for next time" in outside(tmp_path, "queue", "--to", session)
         assert f"{session}  1  midturn -r {session}" in outside(tmp_path, "sessions")
         again = run_midturn("-p", "-c", "once more", environ=environ, cwd=tmp_path)
         assert b"1 queued input(s) wait in this session" in again.stderr
         with live_midturn(server, tmp_path, Start(["-r", session])) as live:
             live.see(r"for next time")
             live.see("Left from last time, held")
+
+
+def test_what_an_earlier_session_left_is_removed_by_the_command_that_is_named(
+    tmp_path: Path,
+) -> None:
+    with MessagesServer(Reply(Says("hello"))) as server:
+        environ = midturn_environment(**server.environment())
+        assert run_midturn("-p", "hi", environ=environ, cwd=tmp_path).returncode == 0
+        outside(tmp_path, "send", "--last", "for next time")
+        with live_midturn(server, tmp_path) as live:
+            shown = live.see_anywhere("removes")
+        words = " ".join(shown.text.split())
+        found = re.search(r"midturn (queue clear --to \S+) removes", words)
+        assert found is not None
+        outside(tmp_path, *found[1].split())
+        assert "for next time" not in outside(tmp_path, "sessions")
+        outside(tmp_path, "send", "--last", "another", "--later")
+        with live_midturn(server, tmp_path) as live:
+            live.see_anywhere("1 input waits in an earlier session")
 
 
 def test_a_session_of_another_machine_is_reached_through_redis_by_its_id(
