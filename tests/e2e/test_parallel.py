@@ -109,7 +109,7 @@ def test_off_means_one_at_a_time_and_the_screen_says_how_to_switch_it_on(tmp_pat
             site.gates[number].open()
         shown = live.see("all three")
         assert site.most_at_once == 1
-        assert re.search(r"Parallel would have taken \S+, not \S+: /parallel on", shown.text)
+        assert re.search(r"Parallel would have taken \S+, not \S+", shown.text)
         assert "together" not in str(server.requests[0].body["system"])
 
 

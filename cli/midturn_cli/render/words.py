@@ -30,6 +30,8 @@ STORING = "…"
 """Stands in the row of a queued input until the store has it."""
 NOT_STORED = "not stored"
 """Stands there while the store cannot be used."""
+_WORTH_ADVICE_MS = 100.0
+"""A gain that somebody would notice; below it a footer tells what happened, and advises nothing."""
 _STOPS_WHEN_ASKED = frozenset({"Grep", "Glob", "WebFetch", "AskUser"})
 
 
@@ -108,12 +110,15 @@ def _other_way(report: BatchReport) -> str:
     if report.verdict.parallel:
         saved = duration(saved_ms(report))
         return f"Sequential would have taken: {duration(report.sequential_ms)} (saved {saved})"
+    at_stake = report.wall_ms - report.parallel_ms >= _WORTH_ADVICE_MS
     if not report.verdict.would_pass:
-        return f"One by one: {_brief_cause(report.verdict)} · /why"
+        advice = " · /why" if at_stake else ""
+        return f"One by one: {_brief_cause(report.verdict)}{advice}"
     took, together = duration(report.wall_ms), duration(report.parallel_ms)
     if took == together:
         return f"Parallel would have taken as long: {together}"
-    return f"Parallel would have taken {together}, not {took}: /parallel on"
+    advice = ": /parallel on" if at_stake else ""
+    return f"Parallel would have taken {together}, not {took}{advice}"
 
 
 def _brief_cause(verdict: GateVerdict) -> str:

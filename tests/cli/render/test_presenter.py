@@ -158,17 +158,27 @@ def test_a_parallel_batch_is_a_panel_with_totals_and_the_saving() -> None:
     )
 
 
-def test_a_batch_that_could_have_been_parallel_says_what_that_would_have_taken() -> None:
+def finished_in(wall_ms: float, verdict: GateVerdict) -> BatchFinished:
+    """Two calls that would have taken 120 ms together."""
+    finished = batch_finished(Outcome.SUCCEEDED, Outcome.SUCCEEDED, verdict=verdict)
+    return replace(finished, report=replace(finished.report, wall_ms=wall_ms))
+
+
+@pytest.mark.parametrize(("wall_ms", "advice"), [(156, ""), (219, ""), (311, ": /parallel on")])
+def test_a_batch_that_could_have_been_parallel_says_what_that_would_have_taken(
+    wall_ms: float, advice: str
+) -> None:
+    """It advises only where somebody would notice the gain (D20)."""
     text = screen(
         batch_started(2, SWITCHED_OFF),
         *(call_started(i, 2) for i in range(2)),
         call_ready(0),
         call_ready(1),
-        batch_finished(Outcome.SUCCEEDED, Outcome.SUCCEEDED, verdict=SWITCHED_OFF),
+        finished_in(wall_ms, SWITCHED_OFF),
     )
     assert text.endswith(
-        "│ Total: 2/2 succeeded in 156ms\n"
-        "│ Parallel would have taken 120ms, not 156ms: /parallel on\n"
+        f"│ Total: 2/2 succeeded in {wall_ms}ms\n"
+        f"│ Parallel would have taken 120ms, not {wall_ms}ms{advice}\n"
     )
 
 
@@ -182,8 +192,9 @@ CAUSES = [
 
 @pytest.mark.parametrize(("cause", "words"), CAUSES, ids=[cause.value for cause, _ in CAUSES])
 @pytest.mark.parametrize("off", [False, True], ids=["on", "off"])
+@pytest.mark.parametrize(("wall_ms", "advice"), [(156, ""), (311, " · /why")])
 def test_a_batch_that_may_not_run_together_names_what_decided_in_one_line(
-    cause: SequentialCause, words: str, *, off: bool
+    cause: SequentialCause, words: str, wall_ms: float, advice: str, *, off: bool
 ) -> None:
     verdict = GateVerdict(False, cause, 1, "Edit")
     if off:
@@ -193,11 +204,11 @@ def test_a_batch_that_may_not_run_together_names_what_decided_in_one_line(
         batch_started(2, verdict),
         *(call_started(i, 2) for i in range(2)),
         *(call_ready(i) for i in range(2)),
-        batch_finished(Outcome.SUCCEEDED, Outcome.SUCCEEDED, verdict=verdict),
+        finished_in(wall_ms, verdict),
         width=120,
     )
     assert text.startswith("│ Tool Execution (2 calls, one after another)\n")
-    assert text.endswith(f"│ Total: 2/2 succeeded in 156ms\n│ One by one: {words} · /why\n")
+    assert text.endswith(f"│ Total: 2/2 succeeded in {wall_ms}ms\n│ One by one: {words}{advice}\n")
 
 
 def test_a_parallel_panel_estimates_the_spared_requests_apart_from_what_was_measured() -> None:
@@ -257,17 +268,18 @@ def test_what_an_early_start_gained_stands_apart_from_the_totals() -> None:
 def test_a_narrow_panel_loses_no_word_of_its_footer(width: int) -> None:
     verdict = GateVerdict(False, SequentialCause.DISABLED, 1, "TodoWrite")
     verdict = replace(verdict, next_cause=SequentialCause.SEQUENTIAL_TOOL)
+    finished = batch_finished(*list(Outcome)[:5], verdict=verdict)
     text = screen(
         batch_started(5, verdict),
         *(call_started(i, 5, title="a/long/path/" * 9) for i in range(5)),
         *(call_ready(i, outcome) for i, outcome in enumerate(Outcome) if i < 5),
-        batch_finished(*list(Outcome)[:5], verdict=verdict),
+        replace(finished, report=replace(finished.report, wall_ms=311)),
         width=width,
     )
     rows = text.splitlines()
     assert all(row.startswith("│ ") and cell_len(row) <= width for row in rows)
     flowing = " ".join(row.removeprefix("│ ") for row in rows)
-    assert "1/5 succeeded, " in flowing and "in 156ms" in flowing
+    assert "1/5 succeeded, " in flowing and "in 311ms" in flowing
     assert "off, and TodoWrite (call 2) runs alone · /why" in flowing
 
 
