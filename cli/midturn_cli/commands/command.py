@@ -134,6 +134,10 @@ class Command:
     """Looks at the arguments before the line is taken: a refused line stays in the input."""
     echo: bool = True
     """Whether the transcript shows the line."""
+    shown_by_status: frozenset[str] = frozenset()
+    """Arguments of uses that leave nothing in the transcript of a live screen, unless they fail: its
+    status row shows what they have done.
+    """
 
     def __post_init__(self) -> None:
         shows = self.now is not None or self.beside is not None

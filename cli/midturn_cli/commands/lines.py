@@ -64,7 +64,7 @@ class CommandLines:
         command, arguments = self._command(text)
         assert command is not None
         use = replace(self._use(arguments), attachments=attachments)
-        self._show_line(command, text)
+        self._show_line(command, text, arguments)
         if command.beside is not None:
             running = self._run(command, command.beside, use)
             task = asyncio.get_running_loop().create_task(running)
@@ -82,7 +82,7 @@ class CommandLines:
             return
         command, arguments = self._command(text)
         assert command is not None and command.own_turn is not None
-        self._show_line(command, text)
+        self._show_line(command, text, arguments)
         await self._run(command, command.own_turn, self._use(arguments, interrupt))
 
     async def wait_beside(self) -> None:
@@ -130,8 +130,9 @@ class CommandLines:
             interrupt,
         )
 
-    def _show_line(self, command: Command, text: str) -> None:
-        if command.echo:
+    def _show_line(self, command: Command, text: str, arguments: str) -> None:
+        quiet = self._engine.front.live and arguments in command.shown_by_status
+        if command.echo and not quiet:
             self._engine.emit(UserEcho(text.strip()))
 
     def _fail(self, text: str) -> None:

@@ -43,7 +43,8 @@ def mode(use: Use) -> None:
         case ["next"]:
             chosen = NEXT_MODE[current]
             use.engine.set_mode(chosen)
-            use.say(f"Mode {chosen.value}: {MODES[chosen]}.")
+            if not use.engine.front.live:
+                use.say(f"Mode {chosen.value}: {MODES[chosen]}.")
         case [word] if word in {known.value for known in PermissionMode}:
             chosen = PermissionMode(word)
             use.engine.set_mode(chosen)
@@ -171,6 +172,7 @@ MODE = Command(
     "see or change the permission mode",
     "[default | accept-edits | plan | yolo | next]",
     now=mode,
+    shown_by_status=frozenset({"next"}),
     forms=tuple(
         [Form("/mode", "see the modes and which one holds")]
         + [Form(f"/mode {known.value}", text) for known, text in MODES.items()]

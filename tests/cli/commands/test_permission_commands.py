@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from midturn_cli.ui_events import CommandTable, StatusChanged
+from midturn_cli.ui_events import CommandOutput, CommandTable, StatusChanged, UserEcho
 from midturn_core import paths
 from midturn_core.config_loader import ConfigSource, FlagSetting, load_config
 from midturn_core.events import AskRequested, ToolResultReady
@@ -56,6 +56,23 @@ async def test_the_next_mode_is_never_yolo_and_leads_out_of_it(tmp_path: Path) -
         await kit.run("/mode yolo")
         await kit.run("/mode next")
         assert kit.engine.authorizer.mode is PermissionMode.DEFAULT
+
+
+async def test_the_next_mode_leaves_nothing_in_the_transcript_of_a_live_screen(
+    tmp_path: Path,
+) -> None:
+    async with open_session(make_launch(tmp_path)) as kit:
+        await kit.run("/mode next")
+        assert kit.of(StatusChanged)[-1].status.mode == "accept-edits"
+        assert (kit.of(UserEcho), kit.of(CommandOutput)) == ([], [])
+        await kit.run("/mode plan")
+        assert [echo.text for echo in kit.of(UserEcho)] == ["/mode plan"]
+
+
+async def test_the_next_mode_is_said_where_no_status_row_shows_it(tmp_path: Path) -> None:
+    async with open_session(make_launch(tmp_path), live=False) as kit:
+        await kit.run("/mode next")
+        assert kit.said == "Mode accept-edits: writing in the folder is free as well."
 
 
 async def test_an_unknown_mode_is_refused_with_those_that_exist(tmp_path: Path) -> None:
