@@ -95,8 +95,8 @@ class _Plain:
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
-        self._presenter = PlainPresenter()
         self._interactive = sys.stdin.isatty()
+        self._presenter = PlainPresenter(tells_end=self._interactive)
         self._leaving = asyncio.Event()
         self._code = 0
         self.next: Launch | None = None

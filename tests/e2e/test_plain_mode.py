@@ -138,6 +138,7 @@ def test_a_dumb_terminal_gets_the_answer_and_no_escape_codes(
     ):
         live.send("what is it?\n")
         live.wait(r"It is \*\*plum\*\*", timeout=DEADLINE)
+        live.wait(r"Done after \S+, 2 steps", timeout=DEADLINE)
         live.send("/exit\n")
         assert live.wait_exit(DEADLINE) == 0
     assert b"\x1b" not in live.log.data
@@ -180,7 +181,7 @@ def test_ctrl_c_cancels_the_turn_and_then_leaves(tmp_path: Path) -> None:
         live.send("first\n")
         server.wait_for_requests(1)
         live.send("\x03")
-        live.wait("[Cc]ancelled", timeout=DEADLINE)
+        live.wait("Interrupted after", timeout=DEADLINE)
         live.send("\x03")
         assert live.wait_exit(DEADLINE) == 130
     assert b"Traceback" not in live.log.data

@@ -30,6 +30,8 @@ from midturn_cli.render.blocks import (
     TurnEndBlock,
 )
 from midturn_cli.render.clean import one_line
+from midturn_cli.render.event_blocks import turn_end_block
+from midturn_cli.render.shown_queue import is_main
 from midturn_cli.render.subagent_lines import SubagentLines
 from midturn_cli.render.words import (
     Waiting,
@@ -45,7 +47,7 @@ from midturn_cli.render.words import (
 )
 from midturn_cli.ui_events import QueueChanged, UiEvent
 from midturn_cli.ui_state import UiState
-from midturn_core.events import AskRequested, NoticeLevel
+from midturn_core.events import AskRequested, NoticeLevel, TurnEnded
 from midturn_core.model.messages import (
     DiffDetail,
     Outcome,
@@ -65,9 +67,16 @@ _TODO_SIGNS = {"completed": "[x]", "in_progress": "[>]"}
 
 
 class PlainPresenter:
-    """One per session. ``clock`` is monotonic seconds."""
+    """One per session. ``clock`` is monotonic seconds.
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+    ``tells_end`` says at the end of each turn that it is over: a person who reads line by line sees
+    no input line come back.
+    """
+
+    def __init__(
+        self, *, tells_end: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._tells_end = tells_end
         self._clock = clock
         self._state = UiState(expand_tabs=False)
         self._mid_line = False
@@ -83,6 +92,9 @@ class PlainPresenter:
     def apply(self, event: UiEvent) -> str:
         """The text to write now; may be empty."""
         blocks = self._state.apply(event, self._clock())
+        if self._tells_end and isinstance(event, TurnEnded) and is_main(event.context_id):
+            ended = turn_end_block(event)
+            blocks = [*blocks, *([] if ended in blocks else [ended])]
         parts = [self._block(block) for block in blocks]
         if isinstance(event, QueueChanged):
             parts.append(self._lines(self._newly_queued()))

@@ -75,6 +75,19 @@ def test_a_notice_that_waited_comes_with_the_end_of_the_answer() -> None:
     assert text == "all\nerror: broken\n"
 
 
+def test_the_end_of_each_turn_is_one_line_for_whoever_reads_line_by_line() -> None:
+    subject = PlainPresenter(tells_end=True)
+    said = [subject.apply(event) for event in (turn_started(), TextDelta("all"), turn_ended())]
+    assert said == ["", "all", "\nDone after 12.0s, 3 steps\n"]
+    assert subject.apply(turn_ended(TurnEndReason.INTERRUPTED)) == (
+        "Interrupted after 12.0s, 3 steps\n"
+    )
+
+
+def test_a_pipe_is_not_told_that_a_turn_is_done() -> None:
+    assert plain(turn_started(), TextDelta("all"), message_ended(), turn_ended()) == "all\n"
+
+
 def test_thinking_is_silent() -> None:
     assert plain(ThinkingDelta("hm"), TextDelta("a\n"), message_ended()) == "a\n"
 
