@@ -2,7 +2,7 @@
 
 Rich drops HTML and puts an image before the block it stands in, which may be on the screen by then:
 here HTML is text, and an image is its description and address, in its place. Rich makes the numbers
-of a list as wide as its last one: here an item depends on no later one.
+of a list as wide as its last one: here an item depends on no later one, and a full stop stands after its number.
 
 Headings are not centred, and one empty row stands between blocks: Rich also puts one inside the
 edges of code and tables.
@@ -26,6 +26,7 @@ from rich.markdown import (
     TableElement,
 )
 from rich.rule import Rule
+from rich.segment import Segment
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -44,7 +45,10 @@ class NumberedList(ListElement):
         first = 1 if self.list_start is None else self.list_start
         for number, item in enumerate(self.items, first):
             widest = max(number, _WIDEST_USUAL_NUMBER)
-            yield from item.render_number(console, options, number, widest)
+            numeral, *parts = item.render_number(console, options, number, widest)
+            if isinstance(numeral, Segment):
+                numeral = Segment(f"{number}. ".rjust(len(numeral.text)), numeral.style)
+            yield from (numeral, *parts)
 
 
 class LeftHeading(Heading):

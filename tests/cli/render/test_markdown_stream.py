@@ -212,7 +212,7 @@ def test_numbered_items_count_on_whatever_the_pieces(written: list[int]) -> None
     )
     text = f"Before\n\n{items}\nBetween\n\n3) another\n3) list\n"
     shown = SGR.sub("", one_shot(text))
-    assert [int(n) for n in re.findall(r"(?m)^ +(\d+) word", shown)] == [
+    assert [int(n) for n in re.findall(r"(?m)^ *(\d+)\. word", shown)] == [
         *range(written[0], written[0] + len(written))
     ]
     for largest in (5, 60, 4_000):
@@ -223,6 +223,19 @@ def test_the_texts_of_ten_items_and_more_stand_in_one_column() -> None:
     shown = SGR.sub("", one_shot("".join(f"{n}. x\n" for n in range(1, 101))))
     columns = [row.index("x") for row in shown.split("\n") if "x" in row]
     assert set(columns[:99]) == {4} and columns[99] == 5
+
+
+def test_a_full_stop_stands_after_the_number_of_an_item() -> None:
+    text = "Before\n\n1. one\n2. two\n   - inner\n3. three\n"
+    shown = SGR.sub("", one_shot(text))
+    assert [row.strip() for row in shown.split("\n") if row.strip()] == [
+        "Before",
+        "1. one",
+        "2. two",
+        "• inner",
+        "3. three",
+    ]
+    assert streamed(text, seed=3) == one_shot(text)
 
 
 def test_rows_of_a_long_code_block_are_final_before_its_end() -> None:
