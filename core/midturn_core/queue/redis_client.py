@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, cast
 
@@ -23,13 +24,13 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from midturn_core.errors import QueueStoreError
-from midturn_core.ids import new_id
 
 _log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 3.0
 _RECONNECT_SECONDS = 1.0
 _STOP_SECONDS = 5.0
+_WAKE_SECONDS = 0.05
 
 Argument: TypeAlias = str | bytes | int | float
 
@@ -38,7 +39,14 @@ class _Script(Protocol):
     def __call__(self, keys: Sequence[str], args: Sequence[Argument]) -> object: ...
 
 
+class _Connection(Protocol):
+    def disconnect(self) -> None: ...
+
+
 class _PubSub(Protocol):
+    @property
+    def connection(self) -> _Connection | None: ...
+
     def subscribe(self, *channels: str) -> object: ...
 
     def get_message(
@@ -191,7 +199,6 @@ class _Listening:
     ) -> None:
         self._client = client
         self._channel = channel
-        self._stop_channel = f"{channel}:{new_id('stop')}"
         self._receive = receive
         self._missed = missed
         self._pubsub: _PubSub | None = None
@@ -201,57 +208,71 @@ class _Listening:
     def open(self) -> None:
         """Subscribe, and wait for the server's word that it has."""
         pubsub = self._client.pubsub()
-        pubsub.subscribe(self._stop_channel, self._channel)
-        for _ in range(2):
+        try:
+            pubsub.subscribe(self._channel)
             pubsub.get_message(timeout=CONNECT_SECONDS)
+        except BaseException:
+            pubsub.close()
+            raise
         self._pubsub = pubsub
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """End it. Idempotent, and allowed to the receiver itself."""
-        first = not self._stopped.is_set()
+        """End it, whether the server answers or not. Idempotent, and allowed to the receiver itself."""
         self._stopped.set()
         if threading.current_thread() is self._thread:
             return
-        if first:
-            # Nothing else ends the wait for a message. A server that is away has ended it already.
-            with contextlib.suppress(RedisError):
-                self._client.execute_command("PUBLISH", self._stop_channel, b"")
-        self._thread.join(_STOP_SECONDS)
+        until = time.monotonic() + _STOP_SECONDS
+        # Once is not enough: between two messages it connects anew by itself.
+        while self._thread.is_alive() and time.monotonic() < until:
+            self._wake()
+            self._thread.join(_WAKE_SECONDS)
+
+    def _wake(self) -> None:
+        """Nothing but the end of the connection ends the wait for a message."""
+        connection = None if self._pubsub is None else self._pubsub.connection
+        if connection is not None:
+            # An isolation wall: the other thread may be closing it just now.
+            with contextlib.suppress(Exception):
+                connection.disconnect()
 
     def _run(self) -> None:
         while not self._stopped.is_set():
             try:
                 self._next()
-            except (RedisError, OSError):
-                if self._pubsub is not None:
-                    # Once, however long it stays away; whoever uses the queue next tells the user.
-                    _log.warning("lost the connection that tells of changes", exc_info=True)
-                    self._hang_up()
-                    self._missed()
-                self._stopped.wait(_RECONNECT_SECONDS)
+            # An isolation wall: while the queue is watched nothing may end the thread, and when a
+            # connection is closed beneath it the client raises all kinds of errors.
+            except Exception:
+                self._lost()
         self._hang_up()
+
+    def _lost(self) -> None:
+        if self._pubsub is not None and not self._stopped.is_set():
+            # Once, however long it stays away; whoever uses the queue next tells the user.
+            _log.warning("lost the connection that tells of changes", exc_info=True)
+            self._hang_up()
+            self._missed()
+        self._stopped.wait(_RECONNECT_SECONDS)
 
     def _next(self) -> None:
         if self._pubsub is None:
             self.open()
             self._missed()
             return
-        message = self._pubsub.get_message(ignore_subscribe_messages=True, timeout=None)
-        match message:
-            case {"type": "message", "channel": bytes(channel), "data": bytes(data)} if (
-                channel != self._stop_channel.encode()
-            ):
+        match self._pubsub.get_message(ignore_subscribe_messages=True, timeout=None):
+            case {"type": "message", "data": bytes(data)} if not self._stopped.is_set():
                 self._receive(data)
             case _:
                 pass
 
     def _hang_up(self) -> None:
-        if self._pubsub is not None:
-            self._pubsub.close()
-            self._pubsub = None
+        pubsub, self._pubsub = self._pubsub, None
+        if pubsub is not None:
+            # An isolation wall: it may be closed already, and then there is nothing to be done.
+            with contextlib.suppress(Exception):
+                pubsub.close()
 
 
 def _shown(client: redis.Redis) -> str:

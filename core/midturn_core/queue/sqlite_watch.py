@@ -40,6 +40,7 @@ class ChangeWatch:
         self._connection: sqlite3.Connection | None = None
         self._version: int | None = None
         """Of the file, as this connection numbers them; None before it has looked."""
+        self._failing = False
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="queue-watch", daemon=True)
 
@@ -62,9 +63,13 @@ class ChangeWatch:
         while not self._stopped.wait(SECONDS):
             try:
                 self._look()
-            except sqlite3.Error:
-                # Whoever uses the file next tells the user.
-                _log.warning("cannot look for changes of %s", self._path, exc_info=True)
+                self._failing = False
+            # An isolation wall: nothing that goes wrong with one look may end all others.
+            except Exception:
+                if not self._failing:
+                    # Once, however long it lasts; whoever uses the file next tells the user.
+                    _log.warning("cannot look for changes of %s", self._path, exc_info=True)
+                self._failing = True
                 self._hang_up()
         self._hang_up()
 

@@ -99,11 +99,9 @@ class StoreClient:
             self._fall_backs.remove(fall_back)
 
     async def close(self, seconds: float) -> bool:
-        """Let the jobs be done for so long and let go of the store; False when one still runs."""
-        done = await asyncio.to_thread(self._worker.close, seconds)
-        if done:
-            await asyncio.to_thread(self._link.let_go)
-        return done
+        """Let the jobs be done and let go of the store, for so long; False when that still goes on."""
+        self._worker.submit(self._link.let_go)
+        return await asyncio.to_thread(self._worker.close, seconds)
 
     def _run(self, job: Job) -> None:
         try:

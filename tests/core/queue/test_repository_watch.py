@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -168,6 +169,29 @@ def test_a_file_that_is_taken_away_is_heard(file: Path, replaced: bool) -> None:
     stop()
 
 
+def test_a_file_that_cannot_be_read_is_logged_once_and_looked_at_until_it_can(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    read, tries = sqlite_watch._data_version, Latch()  # pyright: ignore[reportPrivateUsage]
+
+    def fail_five_times(connection: sqlite3.Connection) -> int:
+        tries()
+        if tries.calls <= 5:
+            raise sqlite3.DatabaseError("disk I/O error")
+        return read(connection)
+
+    monkeypatch.setattr(sqlite_watch, "_data_version", fail_five_times)
+    repository = open_sqlite_repository(file)
+    heard = Latch()
+    repository.watch(MAIN, heard)
+    heard.wait_for_another(0)
+    assert tries.calls > 5
+    assert [record.getMessage().partition(" of ")[0] for record in caplog.records] == [
+        "cannot look for changes"
+    ]
+    repository.close()
+
+
 def test_a_server_that_dies_and_one_that_comes_back_are_heard() -> None:
     with running_redis() as server:
         mine = open_redis_repository(server.url)
@@ -179,6 +203,42 @@ def test_a_server_that_dies_and_one_that_comes_back_are_heard() -> None:
         server.start()
         heard.wait_for_another(seen)
         mine.close()
+
+
+def test_a_server_that_hangs_keeps_no_watch_from_ending() -> None:
+    with running_redis() as server:
+        others = set(threading.enumerate())
+        mine = open_redis_repository(server.url)
+        stop = mine.watch(MAIN, Latch())
+        (watching,) = set(threading.enumerate()) - others
+        assert server.process is not None
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            stop()
+            assert not watching.is_alive()
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        mine.close()
+
+
+def test_a_watch_outlives_a_mistake_of_whoever_hears_of_a_change(
+    shared_store: QueueStore,
+) -> None:
+    mine, other = shared_store.open(), shared_store.open()
+    heard = Latch()
+
+    def fail_once() -> None:
+        heard()
+        if heard.calls == 1:
+            raise ValueError("a mistake")
+
+    stop = mine.watch(MAIN, fail_once)
+    other.enqueue(QueuedInput("one", MAIN))
+    heard.wait_for_another(1)  # it looks anew, and says so
+    seen = heard.calls
+    other.enqueue(QueuedInput("two", MAIN))
+    heard.wait_for_another(seen)
+    stop()
 
 
 def test_redis_tells_a_session_neither_its_own_changes_nor_those_of_other_contexts(

@@ -111,3 +111,16 @@ async def test_jobs_are_done_in_order_and_before_the_close() -> None:
         for number in range(100):
             client.submit(partial(done.append, number))
     assert done == list(range(100))
+
+
+async def test_a_store_that_hangs_at_the_end_holds_nobody_up() -> None:
+    ended = threading.Event()
+
+    class Hanging(InMemoryMessageQueueRepository):
+        def close(self) -> None:
+            assert ended.wait(DEADLINE)
+
+    client = StoreClient(StoreLink(Hanging, MAIN, nothing), nothing, lambda _: None, (0.01,))
+    assert await client.ask(lambda: client.store.size(), -1) == 0
+    assert not await asyncio.wait_for(client.close(0.01), DEADLINE / 2)
+    ended.set()
