@@ -38,8 +38,9 @@ class FakePresenter:
     _ask: str = ""
     _working: bool = False
     dropped: int = 0
+    max_rows: int = 0
     rows_above: int = 0
-    """As the newest call of ``live`` had it."""
+    """As the newest call of ``live`` had them."""
 
     def apply(self, event: UiEvent) -> None:
         self.applied.append(event)
@@ -99,13 +100,13 @@ class FakePresenter:
         keyboard: AskKeyboard = AskKeyboard.NOT_YET,
         rows_above: int = 0,
     ) -> LiveRegion:
-        self.rows_above = rows_above
+        self.max_rows, self.rows_above = max_rows, rows_above
         keys = KEY_HINTS[keyboard]
         spinner = "|/-\\"[int(now * 10) % 4]
         return LiveRegion(
             tail=self._tail[:width],
             tools=f"{spinner} working" if self._working else "",
-            ask=f"{self._ask} {keys}" if self._ask else "",
+            ask=f"{self._ask} {keys}" if self._ask and max_rows > 1 else "",
             status=self.status[:width],
             rule_shown=keyboard is AskKeyboard.ARMED,
         )

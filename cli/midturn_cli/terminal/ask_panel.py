@@ -100,6 +100,11 @@ class TerminalAskHandler:
         return question is not None and question.painted is not None and not question.reply.done()
 
     @property
+    def waiting(self) -> bool:
+        """A question waits, also one for which there is no room on the screen yet."""
+        return self._question is not None
+
+    @property
     def reasoning(self) -> bool:
         return self._question is not None and self._question.reasoning
 

@@ -58,10 +58,10 @@ def region_rows(screen_rows: int) -> int:
     return min(screen_rows, max(3, screen_rows // 2))
 
 
-def input_rows_limit(screen_rows: int, asking: bool, stashed: bool = False) -> int:
-    """The most rows of the input line; a question and the stash must stay visible beside it."""
-    beside = (4 if asking else 1) + stashed
-    return max(1, min(MAX_INPUT_ROWS, region_rows(screen_rows) - beside))
+def input_rows_limit(screen_rows: int, asking: bool, beside: int = 0) -> int:
+    """The most rows of the input line; a question and so many other rows must stay visible."""
+    kept = (4 if asking else 1) + beside
+    return max(1, min(MAX_INPUT_ROWS, region_rows(screen_rows) - kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,8 @@ class RegionModel:
     reason: Buffer
     size: Callable[[], Size]
     busy: Callable[[], bool]
+    asking: Callable[[], bool]
+    """A question waits, whether or not it is shown."""
     reasoning: Callable[[], bool]
     draft_has_keys: Callable[[], bool]
     """False while a question has the keyboard."""
@@ -98,6 +100,7 @@ class Heights:
     tall: int
     """One in place of the first row of a draft that does not fit, where its tag is."""
     draft: int
+    search: int
     menu: int
     room: int
     """The most that the presenter may use altogether, its status row included."""
@@ -120,9 +123,11 @@ class Region:
         """The most rows that the presenter may use altogether, its status row included."""
         return self._now.room
 
-    def measure(self) -> None:
-        """Look at everything anew; to be called before each paint."""
+    def measure(self) -> bool:
+        """Look at everything anew, before each paint; whether ``room`` is another one now."""
+        room = self.room
         self._heights = measured(self._model, self._draft)
+        return self.room != room
 
     @property
     def _now(self) -> Heights:
@@ -144,7 +149,7 @@ class Region:
                 _text_window(lambda: _tall_draft_row(model, self._now)), lambda: self._now.tall
             ),
             StackPart(self.input_window, lambda: self._now.draft),
-            StackPart(to_container(self._search), lambda: 1 if is_searching() else 0),
+            StackPart(to_container(self._search), lambda: self._now.search),
             StackPart(_text_window(self._menu), lambda: self._now.menu),
             StackPart(Window(status), lambda: 1),
         ]
@@ -160,22 +165,29 @@ class Region:
 def measured(model: RegionModel, draft: BufferControl) -> Heights:
     """Share the region out."""
     size = model.size()
+    region = region_rows(size.rows)
     stash = 1 if model.draft.stashed_shown else 0
     reason = 1 if model.reasoning() else 0
-    most = input_rows_limit(size.rows, model.texts.asking, stash > 0)
+    search = 1 if is_searching() else 0
+    asking = model.asking()
+    most = input_rows_limit(size.rows, asking, stash + search)
     wanted = draft.preferred_height(size.columns, most + 1, True, None) or 1
     tall = 1 if wanted > most > 1 else 0
     shown = min(wanted, most)
-    beside = shown + stash + 1
-    menu = _menu_rows(model.draft.buffer, region_rows(size.rows) - beside)
-    room = max(0, region_rows(size.rows) - beside - menu - reason)
+    free = region - shown - search - reason - 1
+    menu = _menu_rows(model.draft.buffer, free - (1 if asking else stash))
+    left = max(0, free - menu)
+    # If it is one row, the stash has it only while nothing else is to be told, such as a question.
+    room = max(left - stash, min(left, 1))
+    above = len(model.texts.rows(room))
     return Heights(
         columns=size.columns,
-        above=len(model.texts.rows(room)),
-        stash=stash,
+        above=above,
+        stash=min(stash, left - above),
         reason=reason,
         tall=tall,
         draft=shown - tall,
+        search=search,
         menu=menu,
         room=room + 1,
     )

@@ -184,6 +184,7 @@ class TerminalParts:
             reason=self._reason,
             size=self._io.output.get_size,
             busy=lambda: session.busy,
+            asking=lambda: self.ask.waiting,
             reasoning=lambda: self.ask.reasoning,
             draft_has_keys=lambda: not (self.ask.focused or self.ask.reasoning),
             hint=self._hint_text,
@@ -219,7 +220,8 @@ class TerminalParts:
         return app
 
     def _before_render(self, _: object) -> None:
-        self._region.measure()
+        if self._region.measure():
+            self.writer.wake()
 
     def _after_render(self, _: object) -> None:
         self.painted.set()

@@ -14,7 +14,13 @@ from midturn_core.ids import AgentRuntimeId
 from midturn_core.permission.ask import Ask, AskAnswer, AskReply
 from tests.support.fake_presenter import FakePresenter
 from tests.support.fake_session import FakeSession
-from tests.support.live_terminal import LiveTerminal, live_terminal, until, within_deadline
+from tests.support.live_terminal import (
+    LiveTerminal,
+    TerminalSetup,
+    live_terminal,
+    until,
+    within_deadline,
+)
 
 ESC = "\x1b"
 READY = "[y/s/n/r]"
@@ -292,3 +298,24 @@ async def test_the_answer_is_shown_where_the_question_was() -> None:
         await within_deadline(task)
         await terminal.shows("ANSWER ls no")
         await until(lambda: "ASK" not in terminal.screen_text())
+
+
+@pytest.mark.parametrize(
+    ("draft", "stash"),
+    [("", "put aside"), ("line\nmore\nlast", ""), ("/", ""), ("/", "put aside")],
+    ids=["stash", "rows", "menu", "menu-stash"],
+)
+async def test_the_lowest_window_shows_a_question_whatever_else_is_open(
+    draft: str, stash: str
+) -> None:
+    setup = TerminalSetup(rows=6, stash=stash)
+    async with live_terminal(FakeSession(busy=True), setup) as terminal:
+        terminal.send(draft)
+        await terminal.draft_is(draft)
+        task = asyncio.create_task(resolve(terminal, question("push")))
+        await until(lambda: terminal.front.ask_handler.open)
+        await until(lambda: "ASK push" in "\n".join(terminal.screen().screen_text()))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        shown = stash or draft[-1:]
+        await until(lambda: shown in "\n".join(terminal.screen().screen_text()))

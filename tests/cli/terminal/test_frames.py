@@ -215,6 +215,28 @@ async def test_the_lowest_window_still_shows_the_input_line(rows: int) -> None:
         await until(lambda: "› a draft" in "\n".join(terminal.screen().screen_text()))
 
 
+async def test_a_search_makes_the_live_region_no_higher_than_half_the_screen() -> None:
+    async with live_terminal(setup=TerminalSetup(rows=6)) as terminal:
+        terminal.front.emit(TextDelta("an answer that is open"))
+        await terminal.shows("an answer that is open")
+        terminal.send("\x12")
+        await terminal.shows("search earlier lines:")
+        rows = [row for row in terminal.screen().screen_text() if row.strip()]
+        assert len(rows) == region_rows(6) == 3
+        terminal.send("\x03")
+        await until(lambda: "an answer that is open" in "\n".join(terminal.screen().screen_text()))
+
+
+async def test_what_a_menu_took_from_the_rows_above_is_theirs_again_once_it_is_closed() -> None:
+    async with live_terminal(setup=TerminalSetup(rows=12)) as terminal:
+        terminal.send("/")
+        await terminal.shows("/help")
+        terminal.front.emit(TextDelta("an answer that is open"))
+        await until(lambda: terminal.presenter.max_rows < 5)
+        terminal.send("\x7f")
+        await until(lambda: terminal.presenter.max_rows == 5)
+
+
 def test_a_row_has_one_fragment_for_each_of_its_styles() -> None:
     row = "plain \x1b[1;31mred\x1b[0m\x1b[2m dim\x1b[3m and italic\x1b[0m end"
     assert row_fragments(row) == [
