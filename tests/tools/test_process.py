@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from midturn_core.interrupt import CancelReason, Signal, SignalSource
+from midturn_tools import _process
 from midturn_tools._process import (
     ChildCommand,
     ChildLimits,
@@ -236,6 +238,21 @@ async def test_a_missing_program_or_folder_is_an_os_error(tmp_path: Path) -> Non
         await run(ChildCommand((str(tmp_path / "none"),), tmp_path), Collected())
     with pytest.raises(OSError):
         await run(ChildCommand(("/bin/sh", "-c", ":"), tmp_path / "none"), Collected())
+
+
+async def test_a_machine_that_starts_no_more_processes_leaves_no_descriptor_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> subprocess.Popen[bytes]:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(_process, "_sessions", _process._Sessions())  # pyright: ignore[reportPrivateUsage] no guard yet
+    monkeypatch.setattr(_process, "_start_guard", refuse)
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(20):
+        with pytest.raises(OSError):
+            await run(shell("true"), Collected())
+    await until(lambda: len(os.listdir("/dev/fd")) <= before, "the pipes are closed")
 
 
 async def test_many_children_leave_no_descriptor_open() -> None:

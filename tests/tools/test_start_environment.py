@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from midturn_tools import _start_environment
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import os, subprocess
@@ -37,3 +39,15 @@ def test_secrets_vanish_from_the_start_variables_and_stay_in_use() -> None:
         text=True,
     )
     assert done.stdout.split() == ["False", "True", *["open-sesame", "changed"] * 2]
+
+
+@pytest.mark.parametrize("told", [b"", b"1 (python) S 1 1 1"])
+def test_a_system_that_tells_less_of_a_process_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bytes
+) -> None:
+    status = tmp_path / "stat"
+    status.write_bytes(told)
+    monkeypatch.setattr(_start_environment, "_STATUS", status)
+    monkeypatch.setenv("MY_TOKEN", "open-sesame")
+    _start_environment.blank_start_environment.__wrapped__()
+    assert os.environ["MY_TOKEN"] == "open-sesame"

@@ -140,9 +140,9 @@ async def run_child(
 
 
 async def _spawn(command: ChildCommand, pipes: list[_Pipe]) -> asyncio.subprocess.Process:
-    blank_start_environment()
-    _sessions.prepare()
     try:
+        blank_start_environment()
+        _sessions.prepare()
         process = await asyncio.create_subprocess_exec(
             *command.argv,
             stdin=subprocess.DEVNULL,

@@ -20,15 +20,14 @@ _BEGIN, _END = 47, 48
 
 @cache
 def blank_start_environment() -> None:
-    """Do so once; where the system has no such file, nothing is done."""
+    """Do so once; where the system has no such file, or Python no ctypes, nothing is done."""
     try:
         fields = _STATUS.read_bytes().rpartition(b")")[2].split()
-    except OSError:
+        begin, end = int(fields[_BEGIN]), int(fields[_END])
+        # Imported here: few starts need it, and it costs time.
+        import ctypes
+    except (OSError, IndexError, ImportError):
         return
-    begin, end = int(fields[_BEGIN]), int(fields[_END])
-    # Imported here: few starts need it, and it costs time.
-    import ctypes
-
     position = begin
     for entry in ctypes.string_at(begin, end - begin).split(b"\0"):
         name, _, value = entry.partition(b"=")
