@@ -43,12 +43,13 @@ class NumberedList(ListElement):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         first = 1 if self.list_start is None else self.list_start
+        style = console.get_style("markdown.item.number", default="none")
         for number, item in enumerate(self.items, first):
             widest = max(number, _WIDEST_USUAL_NUMBER)
-            numeral, *parts = item.render_number(console, options, number, widest)
-            if isinstance(numeral, Segment):
-                numeral = Segment(f"{number}. ".rjust(len(numeral.text)), numeral.style)
-            yield from (numeral, *parts)
+            yield Segment(f"{number}. ".rjust(len(f"{widest}. ")), style)
+            # Rich gives no row to an item without a text, such as one whose number has just come.
+            written = list(item.render_number(console, options, number, widest))
+            yield from written[1:] or [Segment.line()]
 
 
 class LeftHeading(Heading):

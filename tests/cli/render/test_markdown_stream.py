@@ -238,6 +238,13 @@ def test_a_full_stop_stands_after_the_number_of_an_item() -> None:
     assert streamed(text, seed=3) == one_shot(text)
 
 
+def test_an_item_without_a_text_has_its_number() -> None:
+    text = "1. one\n2.\n3. three\n4."
+    shown = SGR.sub("", one_shot(text))
+    assert [row.strip() for row in shown.split("\n") if row.strip()] == text.split("\n")
+    assert streamed(text, seed=3, largest=1) == one_shot(text)
+
+
 def test_rows_of_a_long_code_block_are_final_before_its_end() -> None:
     stream = MarkdownStream()
     stream.feed("```\n" + "line\n" * 100)
