@@ -144,6 +144,12 @@ class Engine:
     def model(self) -> ModelClient:
         return self._make_model(self)
 
+    def preload_model(self) -> None:
+        """Begin what the first request would wait for; may be called again at no cost."""
+        model = self.config.model
+        if isinstance(self.model, AnthropicClient) and (model.api_key or model.auth_token):
+            self.model.preload()
+
     @cached_property
     def tools(self) -> StandardTools:
         return standard_tools(self._web_config(), self.config.files)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 EXIT_FAILED = 1
 HISTORY_FILE = "history"
+_NO_PROMPT = ("", "/", "!")
+"""What a draft begins with that needs no model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ async def _interactive(launch: Launch, tty: TtyState | None, stash: str) -> _End
             title=config.ui.title,
             stash=stash,
             after_first_paint=repl.load,
+            draft_changed=repl.draft_changed,
             before_last_paint=repl.close,
         ),
         open_terminal(tty),
@@ -149,6 +152,7 @@ class _Repl:
         self._session: InteractiveSession | None = None
         self._loading: asyncio.Task[None] | None = None
         self._loaded = asyncio.Event()
+        self._writes_prompt = False
         self._early: list[_EarlyLine] = []
         self._undelivered: tuple[str, ...] = ()
         self._lost: tuple[str, ...] = ()
@@ -220,6 +224,14 @@ class _Repl:
         """Build the engine now that the input line is there."""
         self._loading = asyncio.get_running_loop().create_task(self._load())
 
+    def draft_changed(self, text: str) -> None:
+        """Get the model ready while its prompt is still being written: that takes longer than typing a
+        short one.
+        """
+        self._writes_prompt = self._writes_prompt or text[:1] not in _NO_PROMPT
+        if self._session is not None and self._writes_prompt:
+            self._session.engine.preload_model()
+
     async def _load(self) -> None:
         assert self.front is not None
         try:
@@ -234,6 +246,8 @@ class _Repl:
             self._session = InteractiveSession(self._launch, front, self)
             self._session.open()
             self._loaded.set()
+            if self._writes_prompt:
+                self._session.engine.preload_model()
         except Exception as error:
             # A wall: without an engine the input line would take lines for ever, for nobody.
             self._failure = error

@@ -75,6 +75,29 @@ def test_nothing_slow_is_loaded_before_the_first_frame(tmp_path: Path) -> None:
     assert loaded.isdisjoint(SLOW)
 
 
+def test_the_model_is_made_ready_while_the_first_prompt_is_written(tmp_path: Path) -> None:
+    """Not for a command: it needs no model."""
+    environ = midturn_environment(ANTHROPIC_API_KEY="key")
+    start = Start(command=(sys.executable, "-X", "importtime", *COMMAND[1:]), cols=200)
+    with LiveMidturn(tmp_path, start, environ) as live:
+        live.wait("Type while it works", timeout=30)
+        live.send("/mode\r")
+        live.wait("Permission modes", timeout=30)
+        assert not re.search(rb"\| +anthropic", bytes(live.log.data))
+        live.send("h")
+        live.wait(r"\| +anthropic", timeout=60)
+
+
+def test_the_demo_never_loads_what_reaches_the_service(tmp_path: Path) -> None:
+    environ = midturn_environment(ANTHROPIC_API_KEY="key")
+    command = (sys.executable, "-X", "importtime", *COMMAND[1:])
+    with LiveMidturn(tmp_path, Start(["demo"], command=command, cols=200), environ) as live:
+        live.wait("A script, no model", timeout=30)
+        live.send("count to 3\r")
+        live.wait("line 00003", timeout=60)
+        assert not re.search(rb"\| +anthropic", bytes(live.log.data))
+
+
 def test_a_line_entered_as_soon_as_the_prompt_is_there_is_sent(tmp_path: Path) -> None:
     with MessagesServer(Reply(Says("The answer."))) as server:
         environ = midturn_environment(**server.environment())

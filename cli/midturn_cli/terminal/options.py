@@ -18,6 +18,10 @@ def _do_nothing() -> None:
     pass
 
 
+def _ignore(_: str) -> None:
+    pass
+
+
 async def _wait_for_nothing() -> None:
     pass
 
@@ -40,6 +44,8 @@ class TerminalOptions:
     """A draft that an earlier session put aside."""
     after_first_paint: Callable[[], None] = _do_nothing
     """Called once, when the input line takes keys and the presenter exists."""
+    draft_changed: Callable[[str], None] = _ignore
+    """Given the text of the draft whenever it has changed."""
     before_last_paint: Callable[[], Awaitable[None]] = _wait_for_nothing
     """Awaited when the input line is gone; what it emits still becomes part of the transcript."""
     clock: Callable[[], float] = time.monotonic

@@ -131,7 +131,8 @@ class TerminalParts:
             on_text_changed=self._draft_changed,
         )
 
-    def _draft_changed(self, _: Buffer) -> None:
+    def _draft_changed(self, buffer: Buffer) -> None:
+        self._options.draft_changed(buffer.text)
         if self.ask.open:
             # Whether a question waits or wants Tab depends on the draft.
             self.writer.wake()

@@ -80,7 +80,9 @@ class AnthropicClient:
     def preload(self) -> None:
         """Begin to import the SDK on a background thread; returns at once.
 
-        Call it after the first paint; without it the first request does.
+        Call it after the first paint; without it the first request does. Keys echo in 10 ms
+        instead of 2 while it runs, and one in twenty in 30 ms: neither a shorter switch interval
+        nor pauses between the modules make that better.
         """
         self._start_connecting()
 
