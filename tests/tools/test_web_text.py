@@ -219,17 +219,32 @@ def test_a_page_within_one_form_is_shown_without_its_fields() -> None:
         "<select>" + "<option>" * 100_000 + "</select>the words",
         "<select>" + "<option></option>" * 100_000 + "</select>the words",
         "<div></x>" * 100_000 + "the words",
+        "<p:x>" * 100_000 + "the words",
         "".join(f"<p><font color={n}>" for n in range(5_000)) + "the words",
     ],
     ids=[
         *("nested", "css-and-nested", "attributes", "unclosed", "lists"),
-        *("options", "closed-options", "ends-of-nothing", "fonts"),
+        *("options", "closed-options", "ends-of-nothing", "prefixes", "fonts"),
     ],
 )
 def test_a_page_of_hostile_shape_still_gives_its_words(source: str) -> None:
     found = to_markdown(source, URL)
     assert found.text == "the words"
     assert "color" not in found.text
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<script>" + "for(i=0;i<n;i++)f(i);" * 3_000 + "</script>",
+        "<form><select>" + "<option>A town" * 3_000 + "</select></form>",
+    ],
+    ids=["comparisons-in-a-script", "options-without-ends"],
+)
+def test_a_page_of_honest_size_is_read_as_markdown(part: str) -> None:
+    found = to_markdown(f"<body><main><h1>Top</h1><p>The <b>words</b></p></main>{part}", URL)
+    assert not found.is_plain
+    assert found.text == "# Top\n\nThe **words**"
 
 
 def test_the_plain_reading_keeps_lines_entities_and_stray_brackets() -> None:

@@ -31,10 +31,12 @@ _MAX_ATTRIBUTES = 300
 _LONG_TAG = 1_000
 _OPTION = re.compile(r"<option\b", re.IGNORECASE)
 _OPENING = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*+)[^>]*+")
+"""As a browser reads it, up to its end: ``i<n;i++`` of a script begins no other before that."""
 _VERY_LONG_TAG = re.compile(rf"<[a-zA-Z][^<>]{{{_LONG_TAG},}}")
 _VOID = re.compile(
     r"area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|p|li|dt|dd|tr|td|th|"
-    r"thead|tbody|tfoot",
+    r"thead|tbody|tfoot|option",
     re.IGNORECASE,
 )
 """Elements without an end tag, or whose end tag is often left out and implied."""
@@ -126,7 +128,7 @@ def _deepest(source: str) -> int:
     # An end tag counts only when it ends something: others are passed over by every reader.
     open_names: list[str] = []
     how_many: dict[str, int] = {}
-    for tag in _OPENING.finditer(source):
+    for tag in _TAG.finditer(source):
         name = tag[2].lower()
         if _VOID.fullmatch(name):
             continue
