@@ -40,6 +40,8 @@ class PendingCall:
     """Everything the call would touch, for the permission policy."""
     must_ask: str = ""
     """Why an interceptor wants a person to be asked; empty: the policy alone decides."""
+    context: ToolContext | None = None
+    """For looking at what the call would meet, before a question; it runs nothing."""
 
 
 Authorize: TypeAlias = Callable[[PendingCall], Awaitable[ToolUseResult | None]]
@@ -149,7 +151,8 @@ class ToolCallRunner:
     def _pending(self, call: BatchCall, tool: Tool, must_ask: str = "") -> PendingCall:
         context = self._context_factory(call, _no_slot_yet)
         accesses = tuple(tool.access(call.tool_use.input, context))
-        return PendingCall(call, tool, accesses, must_ask)
+        context = replace(context, accesses=accesses)
+        return PendingCall(call, tool, accesses, must_ask, context)
 
     def _refusal(self, use: ToolUse, how: str = "") -> ToolUseResult | None:
         if use.input_error is not None:

@@ -151,6 +151,18 @@ class PreviewingTool(Protocol):
 
 
 @runtime_checkable
+class ForeseeingTool(Protocol):
+    """A tool that can tell before a question that a call would fail whatever is answered."""
+
+    def foreseen_error(self, tool_input: JsonObject, context: ToolContext) -> str | None:
+        """The error that a validated call would end with as things are now; None: none is seen.
+
+        Blocking, and changes nothing. The call looks again when it runs: things may have changed.
+        """
+        ...
+
+
+@runtime_checkable
 class PerCallConcurrency(Protocol):
     """A SEQUENTIAL tool of which some calls may run beside others (D35).
 

@@ -202,3 +202,51 @@ def test_a_denied_call_is_not_asked_about(tmp_path: Path) -> None:
         assert "Bash(touch:*)" in str(second.results[0]["content"])
         assert ARMED.encode() not in live.log.data
         assert not (tmp_path / "made").exists()
+
+
+def test_an_edit_that_no_longer_fits_fails_without_a_question_and_the_next_shows_the_file_as_it_is(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("plum\nfig\n", encoding="utf-8")
+
+    def edit(old: str, new: str) -> Calls:
+        return Calls("Edit", {"file_path": "a.txt", "old_string": old, "new_string": new})
+
+    edits = (edit("plum", "pear"), edit("plum", "pear"), edit("fig", "kiwi"))
+    with (
+        MessagesServer(
+            Reply(Calls("Read", {"file_path": "a.txt"})), Reply(*edits), Reply(Says("Edited."))
+        ) as server,
+        live_midturn(server, tmp_path) as live,
+    ):
+        live.enter("edit it")
+        live.see(r"^\? Edit.*\(1 of 3")
+        live.see(ARMED)
+        live.send("y")
+        shown = live.see(r"^\? Edit.*\(3 of 3\)")
+        assert "pear" in shown.text.split("(3 of 3)")[1]
+        live.see(ARMED)
+        live.send("y")
+        live.see(r"Edited\.")
+        assert b"(2 of 3" not in live.log.data
+        results = server.wait_for_requests(3)[2].results
+    assert ["Error" in str(result["content"]) for result in results] == [False, True, False]
+    assert "does not occur" in str(results[1]["content"])
+    assert file.read_text(encoding="utf-8") == "pear\nkiwi\n"
+
+
+def test_a_write_that_must_fail_asks_nothing(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "a.txt").write_text("plum\n", encoding="utf-8")
+    writes = [Calls("Write", {"file_path": name, "content": "x"}) for name in ("folder", "a.txt")]
+    with (
+        MessagesServer(Reply(*writes), Reply(Says("I see"))) as server,
+        live_midturn(server, tmp_path) as live,
+    ):
+        live.enter("write it")
+        live.see("I see")
+        assert ARMED.encode() not in live.log.data
+        results = server.wait_for_requests(2)[1].results
+    assert "is a folder" in str(results[0]["content"])
+    assert "read it before" in str(results[1]["content"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -69,6 +69,17 @@ class _Request:
     every: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A change that can be made as things are."""
+
+    request: _Request
+    access: PathAccess
+    data: bytes
+    replaced: Replaced
+    existing: ExistingFile | None = None
+
+
 class EditTool:
     """Edits text files. ``fallbacks`` are encodings to try when a file is not UTF-8."""
 
@@ -112,54 +123,69 @@ class EditTool:
         return describe_change(self.describe(tool_input), before, after).detail
 
     async def run(self, tool_input: JsonObject, context: ToolContext) -> ToolResult:
-        request = _Request(
-            path=text(tool_input, "file_path"),
-            old=text(tool_input, "old_string"),
-            new=text(tool_input, "new_string"),
-            every=flag(tool_input, "replace_all"),
-        )
+        request = _request(tool_input)
         return await context.run_blocking(partial(self._edit, request, context))
 
+    def foreseen_error(self, tool_input: JsonObject, context: ToolContext) -> str | None:
+        return self._attempt(_request(tool_input), context, lambda _: ToolResult()).error
+
     def _edit(self, request: _Request, context: ToolContext) -> ToolResult:
+        return self._attempt(request, context, lambda plan: _carry_out(plan, context))
+
+    def _attempt(
+        self, request: _Request, context: ToolContext, then: Callable[[_Plan], ToolResult]
+    ) -> ToolResult:
+        """What would be written goes to ``then``; why it cannot be is the result."""
         access = path_access(request.path, context, writes=True)
         try:
             existing = load(access, context, self._fallbacks)
             if existing is None:
-                return _create(request, access, context)
-            return _replace(request, existing, access, context)
+                return then(_plan_new(request, access, context))
+            return then(_plan_change(request, existing, access))
         except (Mismatch, UnencodableError) as error:
             return ToolResult(error=f"{request.path}: {error} Nothing was changed.")
         except (OSError, FileProblem) as error:
             return ToolResult(error=explain(error, request.path, access, context.workspace))
 
 
-def _create(request: _Request, access: PathAccess, context: ToolContext) -> ToolResult:
+def _request(tool_input: JsonObject) -> _Request:
+    return _Request(
+        path=text(tool_input, "file_path"),
+        old=text(tool_input, "old_string"),
+        new=text(tool_input, "new_string"),
+        every=flag(tool_input, "replace_all"),
+    )
+
+
+def _plan_new(request: _Request, access: PathAccess, context: ToolContext) -> _Plan:
     if request.old:
         if was_removed(access, context):
             raise FileProblem("was removed since it was last read")
         raise FileNotFoundError(request.path)
     plain = TextFormat()
     check_encodable(request.new, plain)
-    save(access, encode(request.new, plain), None, context)
-    change = describe_change(request.path, "", request.new)
-    return ToolResult(
-        f"Created {request.path}.", summary=f"created, +{change.detail.added}", detail=change.detail
-    )
+    return _Plan(request, access, encode(request.new, plain), Replaced(request.new, 1, 0))
 
 
-def _replace(
-    request: _Request, existing: ExistingFile, access: PathAccess, context: ToolContext
-) -> ToolResult:
+def _plan_change(request: _Request, existing: ExistingFile, access: PathAccess) -> _Plan:
     before, form = existing.decoded.text, existing.decoded.format
     replaced = _replaced(request, before)
     if access.resolved.suffix == ".ipynb" and would_break(before, replaced.text):
         raise Mismatch(_BROKEN_NOTEBOOK)
     check_encodable(request.new, form)
-    save(access, encode(replaced.text, form), existing, context)
-    change = describe_change(request.path, before, replaced.text)
+    return _Plan(request, access, encode(replaced.text, form), replaced, existing)
+
+
+def _carry_out(plan: _Plan, context: ToolContext) -> ToolResult:
+    path, existing = plan.request.path, plan.existing
+    save(plan.access, plan.data, existing, context)
+    before = "" if existing is None else existing.decoded.text
+    change = describe_change(path, before, plan.replaced.text)
     added, removed = change.detail.added, change.detail.removed
+    if existing is None:
+        return ToolResult(f"Created {path}.", summary=f"created, +{added}", detail=change.detail)
     return ToolResult(
-        _report(request.path, replaced, existing, change.region),
+        _report(path, plan.replaced, existing, change.region),
         summary=f"+{added} -{removed}",
         detail=change.detail,
     )

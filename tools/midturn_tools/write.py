@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from midturn_core.model.messages import DiffDetail, JsonObject
@@ -45,6 +46,17 @@ _SCHEMA: JsonObject = {
     "required": ["file_path", "content"],
     "additionalProperties": False,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A file that can be written as things are."""
+
+    path: str
+    access: PathAccess
+    content: str
+    data: bytes
+    existing: ExistingFile | None
 
 
 class WriteTool:
@@ -94,7 +106,21 @@ class WriteTool:
         path, content = text(tool_input, "file_path"), text(tool_input, "content")
         return await context.run_blocking(partial(self._write, path, content, context))
 
+    def foreseen_error(self, tool_input: JsonObject, context: ToolContext) -> str | None:
+        path, content = text(tool_input, "file_path"), text(tool_input, "content")
+        return self._attempt(path, content, context, lambda _: ToolResult()).error
+
     def _write(self, path: str, content: str, context: ToolContext) -> ToolResult:
+        return self._attempt(path, content, context, lambda plan: _carry_out(plan, context))
+
+    def _attempt(
+        self,
+        path: str,
+        content: str,
+        context: ToolContext,
+        then: Callable[[_Plan], ToolResult],
+    ) -> ToolResult:
+        """What would be written goes to ``then``; why it cannot be is the result."""
         access = path_access(path, context, writes=True)
         try:
             existing = load(access, context, self._fallbacks)
@@ -102,15 +128,20 @@ class WriteTool:
             target = TextFormat(kept.format.encoding, kept.format.bom)
             wanted = _as_kept(content, kept)
             check_encodable(wanted, target)
-            data = encode(wanted, target)
-            if existing is not None and existing.data == data:
-                return ToolResult(f"{path} already has exactly this content.", summary="unchanged")
-            save(access, data, existing, context)
+            return then(_Plan(path, access, wanted, encode(wanted, target), existing))
         except UnencodableError as error:
             return ToolResult(error=f"{path}: {error} Nothing was written.")
         except (OSError, FileProblem) as error:
             return ToolResult(error=explain(error, path, access, context.workspace))
-        return _report(path, existing, kept.text, wanted)
+
+
+def _carry_out(plan: _Plan, context: ToolContext) -> ToolResult:
+    existing = plan.existing
+    if existing is not None and existing.data == plan.data:
+        return ToolResult(f"{plan.path} already has exactly this content.", summary="unchanged")
+    save(plan.access, plan.data, existing, context)
+    before = "" if existing is None else existing.decoded.text
+    return _report(plan.path, existing, before, plan.content)
 
 
 def _as_kept(content: str, kept: DecodedText) -> str:

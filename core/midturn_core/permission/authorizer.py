@@ -11,10 +11,10 @@ from typing import TypeAlias
 from midturn_core.ids import AgentRuntimeId, new_id
 from midturn_core.interrupt import CancelReason, Signal
 from midturn_core.model.messages import ToolDetail
-from midturn_core.permission.access import Access
+from midturn_core.permission.access import Access, PathAccess
 from midturn_core.permission.ask import Ask, AskAnswer, AskReply
 from midturn_core.permission.decision import Decision, PermissionMode, Verdict
-from midturn_core.permission.gate import AskGate, Withdrawal
+from midturn_core.permission.gate import AskGate, Look, Pointless, Withdrawal
 from midturn_core.permission.policy import PermissionPolicy
 from midturn_core.permission.rules import Rule, parse_rule
 from midturn_core.permission.session_rules import SessionRules
@@ -61,7 +61,7 @@ class Withdrawn:
     reason: CancelReason
 
 
-Authorization: TypeAlias = Allowed | Denied | Withdrawn
+Authorization: TypeAlias = Allowed | Denied | Withdrawn | Pointless
 
 StoreRule: TypeAlias = Callable[[Rule], bool]
 """Stores an allow rule for all sessions and says so; False: it could not, and has said why."""
@@ -118,6 +118,11 @@ class Authorizer:
         """Whether a permitted search must pass over a file: see ``PermissionPolicy``."""
         return self._policy.withholds(tool_name, path, searched, self._granted())
 
+    def may_read(self, access: PathAccess) -> bool:
+        """Whether the file could be read now without a question."""
+        reading = PathAccess(access.written, access.resolved, writes=False)
+        return self._policy.decide("Read", [reading], self._granted()).verdict is Verdict.ALLOW
+
     def end_turn(self) -> None:
         """Forget what was allowed for the turn."""
         self.turn_rules.clear()
@@ -131,10 +136,12 @@ class Authorizer:
         request: PermissionRequest,
         signal: Signal,
         on_asking: Callable[[], None] = lambda: None,
+        look: Look | None = None,
     ) -> Authorization:
         """Decide, and ask where the decision is ASK; the signal takes the question back.
 
-        ``on_asking`` is called when the call begins to wait for a person (D22).
+        ``on_asking`` is called when the call begins to wait for a person (D22); ``look`` completes
+        the question when its turn has come, or finds that it has no point.
         """
         decision = self.decide(request)
         if decision.verdict is not Verdict.ASK:
@@ -146,10 +153,13 @@ class Authorizer:
             lambda: self.decide(request),
             signal,
             on_reply=lambda reply: self._remember(ask, reply),
+            look=look,
         )
         match outcome:
             case Withdrawal(reason):
                 return Withdrawn(reason)
+            case Pointless():
+                return outcome
             case Decision():
                 return _settled(outcome)
             case AskReply():

@@ -6,7 +6,7 @@ import asyncio
 import heapq
 import itertools
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
@@ -22,6 +22,18 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 Recheck: TypeAlias = Callable[[], Decision]
+
+
+@dataclass(frozen=True, slots=True)
+class Pointless:
+    """Nobody needs to be asked: the call would fail with this error whatever is answered."""
+
+    error: str
+
+
+Look: TypeAlias = Callable[[Ask], Awaitable[Ask | Pointless]]
+"""Completes a question that is about to be shown by what it would change, as things are now."""
+
 
 CLOSED = Decision(Verdict.DENY, "the program is closing, so nobody can be asked")
 FAILED = Decision(Verdict.DENY, "the question could not be shown, so nobody was asked")
@@ -64,7 +76,8 @@ class AskGate:
         recheck: Recheck,
         signal: Signal,
         on_reply: Callable[[AskReply], None] = lambda _: None,
-    ) -> AskReply | Decision | Withdrawal:
+        look: Look | None = None,
+    ) -> AskReply | Decision | Withdrawal | Pointless:
         """Ask when it is this question's turn; waiting ones are sorted by ``ask.order``.
 
         Args:
@@ -72,6 +85,7 @@ class AskGate:
                 question: what is no longer an ASK is returned, and nobody is asked.
             signal: withdraws the question, waiting or on screen.
             on_reply: takes the answer before the next question is looked at.
+            look: sees to it that the question is about what is there when it is shown.
         """
         with self._stopped_by(signal) as stopped, self._place_in_line(ask, recheck) as turn:
             await _first_of(turn, stopped)
@@ -80,7 +94,10 @@ class AskGate:
             settled = turn.result() or recheck()
             if settled.verdict is not Verdict.ASK:
                 return settled
-            reply = await self._show(ask, stopped)
+            seen = ask if look is None else await _seen(look(ask), recheck, stopped)
+            if not isinstance(seen, Ask):
+                return seen
+            reply = await self._show(seen, stopped)
             if isinstance(reply, AskReply):
                 on_reply(reply)
                 self.reconsider()
@@ -175,11 +192,26 @@ async def _first_of(one: asyncio.Future[T], other: asyncio.Future[U]) -> None:
     await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
 
 
+async def _seen(
+    looking: Awaitable[Ask | Pointless], recheck: Recheck, stopped: asyncio.Future[CancelReason]
+) -> Ask | Pointless | Decision | Withdrawal:
+    look = asyncio.ensure_future(looking)
+    try:
+        await _first_of(look, stopped)
+    finally:
+        await _cancel_and_join(look)
+    if stopped.done():
+        return _stop(stopped.result())
+    # A mode or an answer may have settled it meanwhile, and permission comes before every look.
+    settled = recheck()
+    return look.result() if settled.verdict is Verdict.ASK else settled
+
+
 def _stop(reason: CancelReason) -> Decision | Withdrawal:
     return CLOSED if reason is CancelReason.SHUTDOWN else Withdrawal(reason)
 
 
-async def _cancel_and_join(task: asyncio.Future[AskReply]) -> None:
+async def _cancel_and_join(task: asyncio.Future[T]) -> None:
     """Wait until the handler has really left the screen, even if this wait is cancelled too."""
     task.cancel()
     cancelled: asyncio.CancelledError | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from midturn_core.call_runner import PendingCall, denied
@@ -13,6 +14,7 @@ from midturn_core.events import CallPhase
 from midturn_core.ids import AgentRuntimeId
 from midturn_core.model.messages import JsonObject, ToolUseResult
 from midturn_core.permission.access import Access, CommandAccess, HostAccess, PathAccess
+from midturn_core.permission.ask import Ask
 from midturn_core.permission.authorizer import (
     Allowed,
     Authorizer,
@@ -21,7 +23,8 @@ from midturn_core.permission.authorizer import (
     Withdrawn,
 )
 from midturn_core.permission.decision import Verdict
-from midturn_core.tool import PreviewingTool
+from midturn_core.permission.gate import Pointless
+from midturn_core.tool import ForeseeingTool, PreviewingTool, ToolContext
 
 
 class PermissionStage:
@@ -41,10 +44,11 @@ class PermissionStage:
         """None permits the call; a result answers it instead."""
         call, use = pending.call, pending.call.tool_use
         request = self._request(pending)
-        if self._authorizer.decide(request).verdict is Verdict.ASK:
-            request = await _with_preview(request, pending)
         outcome = await self._authorizer.authorize(
-            request, call.signal, on_asking=lambda: call.announce(CallPhase.ASKING)
+            request,
+            call.signal,
+            on_asking=lambda: call.announce(CallPhase.ASKING),
+            look=partial(self._look, pending),
         )
         match outcome:
             case Allowed():
@@ -52,8 +56,28 @@ class PermissionStage:
                 return None
             case Denied(reason):
                 return denied(use, reason)
+            case Pointless(error):
+                return results.failed(use, error)
             case Withdrawn(reason):
                 return results.skipped(use, reason)
+
+    async def _look(self, pending: PendingCall, ask: Ask) -> Ask | Pointless:
+        looked_at = pending.context if self._may_be_told(pending) else None
+        if not isinstance(pending.tool, ForeseeingTool | PreviewingTool):
+            return ask
+        return await asyncio.to_thread(_seen, pending, ask, looked_at)
+
+    def _may_be_told(self, pending: PendingCall) -> bool:
+        """Whether an error may say what is there: the model could read it, or has read it."""
+        context = pending.context
+        return context is not None and all(
+            isinstance(access, PathAccess)
+            and (
+                context.read_files.get(access.resolved) is not None
+                or self._authorizer.may_read(access)
+            )
+            for access in pending.accesses
+        )
 
     def permits(self, pending: PendingCall) -> bool:
         """Whether the call would be permitted now, without a question."""
@@ -79,13 +103,17 @@ class PermissionStage:
         )
 
 
-async def _with_preview(request: PermissionRequest, pending: PendingCall) -> PermissionRequest:
+def _seen(pending: PendingCall, ask: Ask, looked_at: ToolContext | None) -> Ask | Pointless:
     """What the preview shows is not said a second time by the texts of the input."""
     tool, tool_input = pending.tool, pending.call.tool_use.input
+    if looked_at is not None and isinstance(tool, ForeseeingTool):
+        error = tool.foreseen_error(tool_input, looked_at)
+        if error is not None:
+            return Pointless(error)
     if not isinstance(tool, PreviewingTool):
-        return request
-    detail = await asyncio.to_thread(tool.preview, tool_input, pending.accesses)
-    return replace(request, detail=detail, body=question_body(pending.accesses, {}))
+        return ask
+    detail = tool.preview(tool_input, pending.accesses)
+    return replace(ask, detail=detail, body=question_body(pending.accesses, {}))
 
 
 def question_body(accesses: Sequence[Access], tool_input: JsonObject) -> str:
