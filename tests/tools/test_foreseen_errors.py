@@ -174,8 +174,9 @@ async def test_of_a_file_that_may_not_be_read_without_a_question_nothing_is_told
     """Whether it is there would be an answer that no person has given."""
     folder, outside = tmp_path / "repo", tmp_path / "outside.txt"
     folder.mkdir()
-    (folder / ".env").write_text("KEY=1\n") if exists else None
-    outside.write_text("one\n") if exists else None
+    if exists:
+        (folder / ".env").write_text("KEY=1\n")
+        outside.write_text("one\n")
     desk = Desk(folder)
     for name in (str(outside), ".env"):
         assert await desk.permits(EditTool(), edit("absent", "x", name)) is None
@@ -212,7 +213,11 @@ async def test_a_question_that_waited_shows_the_file_as_it_is_when_it_is_shown(
 
 async def test_the_call_looks_again_when_it_runs(desk: Desk) -> None:
     await desk.reads("a.txt")
-    desk.before_answer = lambda: (desk.folder / "a.txt").write_text("other\n") and None
+
+    def change_it() -> None:
+        (desk.folder / "a.txt").write_text("other\n")
+
+    desk.before_answer = change_it
     change = edit("one", "1")
     assert await desk.permits(EditTool(), change) is None
     result = await EditTool().run(change, desk.context)
@@ -241,7 +246,11 @@ async def test_a_slow_look_holds_nothing_up_and_permission_comes_before_what_it_
     desk: Desk, cut: str
 ) -> None:
     entered, loop = asyncio.Event(), asyncio.get_running_loop()
-    tool = SlowLook(lambda: loop.call_soon_threadsafe(entered.set) and None)
+
+    def has_entered() -> None:
+        loop.call_soon_threadsafe(entered.set)
+
+    tool = SlowLook(has_entered)
     task = asyncio.create_task(desk.permits(tool, edit("one", "1")))
     async with asyncio.timeout(60):
         await entered.wait()
