@@ -28,8 +28,10 @@ from midturn_core.permission.word_set import word_set
 
 _FOLDER_CHANGING = word_set("cd pushd popd")
 _MAX_FOLDER_CHANGES = 4
+_MAX_FOLLOWED = 2_000
+"""Words of a command that changes the folder: each is looked at in every folder it may run in."""
 _SHOWING = word_set("cat head tail less more bat tac nl od xxd hexdump strings base64 cp")
-_LOOKING = _SHOWING | word_set(
+_LOOKING = (_SHOWING - {"cp"}) | word_set(
     "ls find fd grep egrep fgrep rg ag ack wc stat file du tree git cd pwd echo printf test diff "
     "cmp sort uniq cut"
 )
@@ -95,12 +97,13 @@ class CommandSubject:
                 return False
 
     def guard(self, mode: PermissionMode) -> str:
-        if len(self._folder_changes()) > _MAX_FOLDER_CHANGES:
-            return "it changes the folder too often to be followed"
+        changes = len(self._folder_changes())
+        if changes > _MAX_FOLDER_CHANGES or (changes and len(self.scan.words) > _MAX_FOLLOWED):
+            return "it changes the folder, and is too long to be followed"
         changing = [
             word.text
             for candidate in self.scan.certain
-            if program_name(candidate.words[candidate.start]) not in _LOOKING
+            if not _only_looks(candidate)
             for word in candidate.words[candidate.start + 1 :]
         ]
         texts = (*changing, *(word.text for word in self.scan.targets))
@@ -207,6 +210,11 @@ class CommandSubject:
                 if part and "\0" not in part:
                     expanded = f"{self.around.home}{part[1:]}" if part.startswith("~/") else part
                     yield Path(os.path.normpath(folder / expanded))
+
+
+def _only_looks(candidate: Candidate) -> bool:
+    words = [word.text for word in candidate.words[candidate.start :]]
+    return program_name(words[0]) in _LOOKING and not escape_in(words, 0)
 
 
 def _rests(possible: Iterable[Candidate]) -> Iterator[tuple[tuple[Word, ...], int]]:

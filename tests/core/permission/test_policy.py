@@ -184,6 +184,31 @@ def test_no_wildcard_and_no_mode_opens_a_protected_path(path: str, rules: Permis
     assert suggest_rule(rules, "Write", [access]) == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["cp x .git/hooks/pre-commit", "cp -t .git/hooks x", "sort -o .git/config x",
+     "find .git -delete", "git diff --output=.git/hooks/pre-commit", "uniq a .git/config",
+     "tree -o .vscode/tasks.json", "fd . .git -x rm", "cd .git && touch config",
+     "cd sub/../.git; cp ../x hooks/pre-commit", "cd && tee .bashrc"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "rules", [policy(PermissionMode.YOLO), policy(allow=["Bash", "Bash(cp:*)"])]
+)
+def test_no_program_that_also_looks_writes_to_a_protected_path_unasked(
+    text: str, rules: PermissionPolicy
+) -> None:
+    assert rules.decide("Bash", command(text)).verdict is ASK
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["cat .git/config", "ls .git", "grep -r x .git", "find .git -name x", "git status",
+     "cd .git && ls", "cp a b", "sort -o b a"],
+)  # fmt: skip
+def test_looking_at_a_protected_path_is_asked_no_more_than_before(text: str) -> None:
+    assert policy(PermissionMode.YOLO).decide("Bash", command(text)).verdict is ALLOW
+
+
 def test_a_rule_that_names_a_protected_file_opens_it_but_not_midturns_own() -> None:
     assert policy(allow=["Edit(.mcp.json)"]).decide("Edit", [written(".mcp.json")]).verdict is ALLOW
     own = HOME / ".config/midturn/config.toml"
