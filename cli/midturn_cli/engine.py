@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from midturn_cli.batch_history import BatchHistory
+from midturn_cli.config_writes import ConfigWrites
 from midturn_cli.finished_results import FinishedResults
 from midturn_cli.launch import Launch
 from midturn_cli.log_file import close_log, open_log
@@ -112,6 +113,7 @@ class Engine:
         self.model_settings = ModelSettings(
             self.config.model.name, self.config.model.max_tokens, self.config.model.effort
         )
+        self.config_writes = ConfigWrites()
         self.theme: ThemeChoice = self.config.ui.theme
         self.finished = FinishedResults()
         self.batch_history = BatchHistory()
@@ -182,7 +184,7 @@ class Engine:
 
     @cached_property
     def authorizer(self) -> Authorizer:
-        return session_authorizer(self.launch, self.gate, self.emit)
+        return session_authorizer(self.launch, self.gate, self.emit, self.config_writes)
 
     @cached_property
     def batches(self) -> ToolBatches:
@@ -278,6 +280,7 @@ class Engine:
     async def close(self) -> None:
         """Let go of everything; what waits in the queue stays there for the caller to report."""
         self.gate.close()
+        await self.config_writes.wait()
         await self.dispatcher.close()
         self.interceptors.close()
         await self.model.close()

@@ -208,6 +208,7 @@ class InteractiveSession:
         """Until no turn, command or ``!`` line runs any more."""
         await self.controller.wait_idle()
         await self._lines.wait_beside()
+        await self.engine.config_writes.wait()
 
     async def close(self) -> list[str]:
         """End what runs and let go of everything; the inputs that were never delivered."""

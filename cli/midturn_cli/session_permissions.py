@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from midturn_cli.config_writes import ConfigWrites
 from midturn_cli.launch import Launch
 from midturn_cli.stored_rules import store_allow_rule
 from midturn_core import paths
@@ -17,21 +18,31 @@ from midturn_core.permission.policy import PermissionPolicy
 from midturn_core.permission.rules import Rule, RuleSet
 
 
-def session_authorizer(launch: Launch, gate: AskGate, tell: Callable[[Notice], None]) -> Authorizer:
-    """Asks at ``gate``; what is answered with "always" goes to the user's file, which is told."""
+def session_authorizer(
+    launch: Launch, gate: AskGate, tell: Callable[[Notice], None], writes: ConfigWrites
+) -> Authorizer:
+    """Asks at ``gate``; what is answered with "always" goes to the user's file, which is told.
+
+    The call does not wait for that: the rule holds from the answer on, and for the session alone
+    once it turns out that the file cannot have it.
+    """
+    file = launch.loaded.file
 
     def store(rule: Rule) -> bool:
-        file = launch.loaded.file
-        try:
-            store_allow_rule(file, rule, launch.workspace)
-        except ConfigError as error:
+        def told(error: ConfigError | None) -> None:
+            if error is None:
+                tell(Notice(NoticeLevel.INFO, f"Always allowed: {rule.text}, stored in {file}"))
+                return
+            authorizer.session_rules.add(rule)
+            authorizer.stored_rules.remove(rule.text)
             text = f"{rule.text} is allowed for this session, but was not stored: {error}"
             tell(Notice(NoticeLevel.WARNING, text))
-            return False
-        tell(Notice(NoticeLevel.INFO, f"Always allowed: {rule.text}, stored in {file}"))
+
+        writes.start(lambda: store_allow_rule(file, rule, launch.workspace), told)
         return True
 
-    return Authorizer(_policy(launch), gate, store_rule=store)
+    authorizer = Authorizer(_policy(launch), gate, store_rule=store)
+    return authorizer
 
 
 def _policy(launch: Launch) -> PermissionPolicy:

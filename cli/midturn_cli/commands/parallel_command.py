@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from midturn_cli.commands.arguments import MAX_DIGITS, quoted, unknown_word
 from midturn_cli.commands.command import Command, CommandError, Form, Use
-from midturn_cli.commands.saving import SAVE, overridden
+from midturn_cli.commands.saving import SAVE, overridden, start_saving
 from midturn_core.config_loader import ConfigSource, load_config, save_value
 from midturn_core.dispatch.config import (
     MAX_CONCURRENCY_LIMIT,
@@ -186,16 +186,24 @@ def _all_settings(config: ToolConcurrencyConfig) -> _Changes:
 def _save(use: Use, changes: _Changes) -> None:
     """Write the keys to the user's file, unless that would make it unusable."""
     file = use.engine.launch.loaded.file
+    values = ", ".join(f"{key} = {json.dumps(value)}" for key, value in changes.set_keys())
+    over = overridden(use, [f"parallel.{key}" for key, _ in changes.set_keys()])
+    saved = f"Saved to {file} for later sessions: {values}.{over}"
+    start_saving(use, lambda: _write(file, changes), saved, f". {SAVE_ALL}")
+
+
+def _write(file: Path, changes: _Changes) -> None:
+    """
+    Raises:
+        ConfigError: the file cannot be read, understood or written, or what it holds does not go
+            with the changes.
+    """
     try:
         _combined(_settings_of(file), changes)
-        for key, value in changes.set_keys():
-            save_value(file, "parallel", key, value)
-    except (ValueError, ConfigError) as error:
-        problem = f"It holds for this session, but was not saved to {file}: {error}"
-        raise CommandError(f"{problem}. {SAVE_ALL}") from error
-    saved = ", ".join(f"{key} = {json.dumps(value)}" for key, value in changes.set_keys())
-    over = overridden(use, [f"parallel.{key}" for key, _ in changes.set_keys()])
-    use.say(f"Saved to {file} for later sessions: {saved}.{over}")
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    for key, value in changes.set_keys():
+        save_value(file, "parallel", key, value)
 
 
 def _settings_of(file: Path) -> ToolConcurrencyConfig:

@@ -64,7 +64,11 @@ class Withdrawn:
 Authorization: TypeAlias = Allowed | Denied | Withdrawn | Pointless
 
 StoreRule: TypeAlias = Callable[[Rule], bool]
-"""Stores an allow rule for all sessions and says so; False: it could not, and has said why."""
+"""Stores an allow rule for all sessions and says so; False: it could not, and has said why.
+
+One that stores without waiting returns True, and itself moves the rule from ``stored_rules`` to
+``session_rules`` if that fails.
+"""
 
 
 class Authorizer:
