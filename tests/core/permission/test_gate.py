@@ -13,7 +13,7 @@ from midturn_core.ids import AgentRuntimeId
 from midturn_core.interrupt import CancelReason, SignalSource
 from midturn_core.permission.ask import Ask, AskAnswer, AskReply
 from midturn_core.permission.decision import Decision, Verdict
-from midturn_core.permission.gate import CLOSED, FAILED, AskGate, Withdrawal
+from midturn_core.permission.gate import CLOSED, FAILED, AskGate, Pointless, Withdrawal
 
 MAIN = AgentRuntimeId("s1", "main")
 YES = AskReply(AskAnswer.ONCE)
@@ -73,7 +73,7 @@ class Scene:
         index: int = 0,
         step: int = 1,
         recheck: Callable[[], Decision] | None = None,
-    ) -> asyncio.Task[AskReply | Decision | Withdrawal]:
+    ) -> asyncio.Task[AskReply | Decision | Withdrawal | Pointless]:
         return asyncio.create_task(
             self.gate.ask(question(name, index, step), recheck or (lambda: ASK_AGAIN), self.signal)
         )
@@ -241,7 +241,7 @@ async def test_many_agents_that_come_and_go_never_put_two_questions_on_screen(
     scene: Scene,
 ) -> None:
     rng = random.Random(7)
-    tasks: list[asyncio.Task[AskReply | Decision | Withdrawal]] = []
+    tasks: list[asyncio.Task[AskReply | Decision | Withdrawal | Pointless]] = []
     for number in range(300):
         tasks.append(scene.ask(str(number), rng.randrange(8), rng.randrange(3)))
         if rng.random() < 0.3:
