@@ -292,9 +292,10 @@ def _import_session() -> None:
 
 
 def _presenter(launch: Launch) -> Presenter:
-    from midturn_cli.render.choose import screen_presenter
+    from midturn_cli.render.choose import screen_presenter, shown_keys
 
-    return screen_presenter(launch.config.ui.theme, os.environ)
+    config = launch.config
+    return screen_presenter(config.ui.theme, os.environ, shown_keys(config.keys))
 
 
 def _say_goodbye(ending: _Ending) -> None:

@@ -24,7 +24,7 @@ def test_a_key_of_the_configuration_shows_the_newest_result_whole(tmp_path: Path
         live_midturn(server, tmp_path, start) as live,
     ):
         live.enter("go")
-        live.see(r"… 40 lines above · /expand shows all")
+        live.see(r"… 40 lines above · F5 or /expand shows all")
         live.see(r"Done\.")
         live.send(F5)
         live.see(r"^│ 50$")

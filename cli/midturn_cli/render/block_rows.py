@@ -60,11 +60,23 @@ RowBlock: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
+class ShownKeys:
+    """Keys that are named where they help, as people read them; empty: it is not named."""
+
+    expand: str = ""
+    cancel: str = ""
+
+
+NO_KEYS = ShownKeys()
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
-    """How everything is rendered: on which canvas, in which colours."""
+    """How everything is rendered: on which canvas, in which colours, with which keys."""
 
     canvas: Canvas
     theme: Theme
+    keys: ShownKeys = NO_KEYS
 
 
 def render_block(block: RowBlock, look: Look, width: int) -> str:
@@ -93,7 +105,7 @@ def _renderables(block: RowBlock, look: Look, width: int) -> list[RenderableType
     theme = look.theme
     match block:
         case CallBlock():
-            return [*call_rows(block, theme, width)]
+            return [*call_rows(block, theme, width, look.keys.expand)]
         case ExpandedBlock():
             return [*expanded_rows(block, theme, width)]
         case PanelTitle():

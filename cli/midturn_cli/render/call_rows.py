@@ -66,10 +66,13 @@ def spinner(now: float) -> str:
     return SPINNER[int(now * SPINNER_HZ) % len(SPINNER)]
 
 
-def call_rows(block: CallBlock, theme: Theme, width: int) -> list[Text]:
-    """A finished call: a row of a panel (S3.12, S3.13) or a block of its own (S3.14)."""
+def call_rows(block: CallBlock, theme: Theme, width: int, expand_key: str = "") -> list[Text]:
+    """A finished call: a row of a panel (S3.12, S3.13) or a block of its own (S3.14). What is cut
+    tells of the key that shows it whole, if there is one.
+    """
+    hint = f" · {expand_key} or /expand shows all" if expand_key else EXPAND_HINT
     if block.in_panel:
-        first, *rest = _panel_call(block, theme, width - len(RULE))
+        first, *rest = _panel_call(block, theme, width - len(RULE), hint)
         return [
             Text.assemble((_GROUP_RULES[block.place], theme.panel), first),
             *(Text.assemble((RULE, theme.panel), row) for row in rest),
@@ -82,21 +85,21 @@ def call_rows(block: CallBlock, theme: Theme, width: int) -> list[Text]:
         style = theme.bad if result.error else theme.dim
         arrow = Text.assemble(("  → ", theme.dim), (cut(finding, width - 5), style))
         rows.append(arrow)
-    return [*rows, *_indented(_finished_detail(result, theme, width - 4), 4)]
+    return [*rows, *_indented(_finished_detail(result, theme, width - 4, hint), 4)]
 
 
-def _panel_call(block: CallBlock, theme: Theme, width: int) -> Iterator[Text]:
+def _panel_call(block: CallBlock, theme: Theme, width: int, hint: str) -> Iterator[Text]:
     result = block.result
     yield _head(block, theme, width)
     indent = len(block.call.position) + 1
     yield from _long_receipt(result, theme, width, indent)
     if result.error:
         yield Text.assemble((" " * indent, ""), (cut(result.error, width - indent), theme.bad))
-    yield from _indented(_finished_detail(result, theme, width - indent), indent)
+    yield from _indented(_finished_detail(result, theme, width - indent, hint), indent)
 
 
-def _finished_detail(result: CallResult, theme: Theme, width: int) -> list[Text]:
-    return detail_rows(result.detail, theme, width, hint=EXPAND_HINT)
+def _finished_detail(result: CallResult, theme: Theme, width: int, hint: str) -> list[Text]:
+    return detail_rows(result.detail, theme, width, hint=hint)
 
 
 def _head(block: CallBlock, theme: Theme, width: int) -> Text:

@@ -77,7 +77,9 @@ def share_height(wanted: Heights, max_rows: int) -> Heights:
     return Heights(given["tail"], given["tools"], given["queue"], ask, status)
 
 
-def tool_rows(state: UiState, theme: Theme, width: int, now: float) -> list[RowMaker]:
+def tool_rows(
+    state: UiState, theme: Theme, width: int, now: float, cancel_key: str = ""
+) -> list[RowMaker]:
     """Running calls in start order, ``!`` lines, and what the model is doing.
 
     The call that the question below is about is shown there.
@@ -94,7 +96,8 @@ def tool_rows(state: UiState, theme: Theme, width: int, now: float) -> list[RowM
     rows += [partial(_early_row, call, theme, width, now) for call in state.early_calls]
     rows += [partial(_shell_row, line, theme, width, now) for line in state.shell_lines]
     if state.activity is not None:
-        rows.append(partial(_activity_row, state.activity, theme, width, now))
+        hint = f" · {cancel_key} interrupts" if cancel_key and state.busy else ""
+        rows.append(partial(_activity_row, state.activity, theme, width, now, hint))
     elif state.text_at is not None and now - state.text_at >= QUIET_SECONDS:
         words = f"waiting for more of the answer {elapsed(now - state.text_at)}"
         rows.append(partial(_model_row, words, theme, now))
@@ -129,7 +132,10 @@ def _nested_row(call: LiveCall, theme: Theme, width: int, now: float) -> Text:
     return Text.assemble((NESTED, theme.panel), row)
 
 
-def _activity_row(activity: Activity, theme: Theme, width: int, now: float) -> Text:
+def _activity_row(activity: Activity, theme: Theme, width: int, now: float, hint: str = "") -> Text:
+    """What the model's side is doing; ``hint`` after it where nothing else stands and there is
+    room.
+    """
     time = elapsed(now - activity.since)
     words = {
         "waiting": f"waiting for the model {time}",
@@ -141,6 +147,8 @@ def _activity_row(activity: Activity, theme: Theme, width: int, now: float) -> T
     if activity.kind in ("thinking", "retrying") and activity.text.strip():
         newest = one_line(activity.text.strip().rpartition("\n")[2])
         words += f" · {cut(newest, max(width - cell_width(words) - 6, 0))}"
+    elif cell_width(words + hint) + 3 <= width:
+        words += hint
     return _model_row(words, theme, now)
 
 

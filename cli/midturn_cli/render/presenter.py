@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.ports import LiveRegion
-from midturn_cli.render.block_rows import Look, needs_gap
+from midturn_cli.render.block_rows import NO_KEYS, Look, ShownKeys, needs_gap
 from midturn_cli.render.blocks import (
     AnswerEnd,
     AnswerText,
@@ -74,9 +75,10 @@ class ScreenPresenter:
         *,
         theme: ThemeName = "dark",
         color_system: ColorSystem | None = "truecolor",
+        keys: ShownKeys = NO_KEYS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._look = Look(Canvas(color_system, theme), theme_named(theme))
+        self._look = Look(Canvas(color_system, theme), theme_named(theme), keys)
         self._clock = clock
         self._state = UiState()
         self._answer: MarkdownStream | None = None
@@ -101,7 +103,8 @@ class ScreenPresenter:
 
     def apply(self, event: UiEvent) -> None:
         if isinstance(event, ThemeChanged):
-            self._look = Look(self._look.canvas.on(event.theme), theme_named(event.theme))
+            canvas = self._look.canvas.on(event.theme)
+            self._look = replace(self._look, canvas=canvas, theme=theme_named(event.theme))
         for block in self._state.apply(event, self._clock()):
             self._add(block)
 
@@ -163,7 +166,7 @@ class ScreenPresenter:
         width = max(width - 1, 1)
         state, look = self._state, self._look
         tail = self._tail_rows(width, rows_above)
-        tools = tool_rows(state, look.theme, width, now)
+        tools = tool_rows(state, look.theme, width, now, look.keys.cancel)
         queue = queue_rows(state, look.theme, width, len(state.queue.items))
         ask: list[Text] = []
         rule_shown = False

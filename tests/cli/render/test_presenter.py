@@ -10,8 +10,10 @@ from rich.text import Text
 from midturn_cli.ask_keyboard import AskKeyboard
 from midturn_cli.ports import LiveRegion, Presenter
 from midturn_cli.render import live_rows
+from midturn_cli.render.block_rows import ShownKeys
 from midturn_cli.render.canvas import Canvas, ColorSystem
 from midturn_cli.render.cells import cut
+from midturn_cli.render.choose import shown_keys
 from midturn_cli.render.clean import clean
 from midturn_cli.render.plain import PlainPresenter
 from midturn_cli.render.presenter import ScreenPresenter
@@ -32,7 +34,7 @@ from midturn_cli.ui_events import (
     UiEvent,
     UserEcho,
 )
-from midturn_core.config import QueueConfig
+from midturn_core.config import KeysConfig, QueueConfig
 from midturn_core.dispatch.types import GateVerdict, SequentialCause
 from midturn_core.events import (
     AskAnswered,
@@ -346,6 +348,35 @@ def test_a_long_diff_is_cut_with_a_count() -> None:
     )
     assert "line 38" in text and "line 40" not in text
     assert "… 61 more rows · /expand shows all" in text
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["by itself", "in a panel"])
+def test_what_is_cut_names_the_key_that_shows_it_whole(count: int) -> None:
+    subject = ScreenPresenter(color_system=None, keys=ShownKeys(expand="F5"))
+    events: list[UiEvent] = [
+        batch_started(count, SEQUENTIAL),
+        call_started(0, count, "Bash", "make"),
+        call_ready(0, detail=OutputDetail(("one", "two"), 30)),
+    ]
+    for event in (*events, ThemeChanged("light")):
+        subject.apply(event)
+    assert "… 28 lines above · F5 or /expand shows all\n" in subject.take_committed(80)
+
+
+def test_the_key_that_interrupts_stands_beside_what_is_waited_for_where_there_is_room() -> None:
+    subject = ScreenPresenter(color_system=None, keys=ShownKeys(cancel="Esc"), clock=lambda: 0.0)
+    for event in (turn_started(), StepStarted(1)):
+        subject.apply(event)
+    wide, narrow = (subject.live(width, 24, 0.0).tools for width in (80, 40))
+    assert wide == "⠋ waiting for the model 0.0s · Esc interrupts"
+    assert narrow == "⠋ waiting for the model 0.0s"
+    subject.apply(ThinkingDelta("a thought"))
+    assert subject.live(80, 24, 0.0).tools == "⠋ thinking 0.0s · a thought"
+
+
+def test_the_keys_that_are_named_are_those_of_the_configuration() -> None:
+    keys = shown_keys(KeysConfig(expand=("f5", "c-o"), cancel=()))
+    assert keys == ShownKeys(expand="F5", cancel="")
 
 
 def test_a_command_shows_its_last_lines_and_how_many_went_before() -> None:
