@@ -267,7 +267,8 @@ class _Repl:
         if self._loading is not None:
             await asyncio.gather(self._loading, return_exceptions=True)
         early = [line.text for line in self._early]
-        waiting = await self._session.close() if self._session is not None else []
+        stash = self.front.stash if self.front is not None else ""
+        waiting = await self._session.close(stash) if self._session is not None else []
         self._undelivered = (*early, *waiting)
         self._lost = (*early, *(self._session.lost if self._session is not None else ()))
 

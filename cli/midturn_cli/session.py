@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from midturn_cli.clipboard_pictures import ClipboardPictures
 from midturn_cli.commands.all_commands import all_commands
 from midturn_cli.commands.arguments import age
 from midturn_cli.commands.command import CommandHost
@@ -40,7 +40,6 @@ from midturn_core.queue.events import QueueEvent
 from midturn_core.queue.reminder import MID_TURN_INJECTION_KEY
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority
 from midturn_core.version import VERSION
-from midturn_tools.clipboard_picture import ClipboardPictureError, clipboard_picture
 
 _log = logging.getLogger(__name__)
 
@@ -115,6 +114,7 @@ class InteractiveSession:
                 warn=self.engine.warn,
             ),
         )
+        self._clipboard = ClipboardPictures(self.engine.session.files, self.engine.workspace)
         self._opening: asyncio.Task[bool] | None = None
         self._offering: asyncio.Task[None] | None = None
         self._lost: tuple[str, ...] = ()
@@ -168,18 +168,13 @@ class InteractiveSession:
             kept = [self.engine.session.files.keep(picture) for picture in attachments]
         except SessionError as error:
             return str(error)
-        return self.controller.submit(text, priority, pasted=pasted, attachments=kept)
+        problem = self.controller.submit(text, priority, pasted=pasted, attachments=kept)
+        if not problem:
+            self._clipboard.entered(kept)
+        return problem
 
     async def clipboard_picture(self) -> KeptPicture | str:
-        files, workspace = self.engine.session.files, self.engine.workspace
-        try:
-            picture = await clipboard_picture(workspace, os.environ)
-            kept = await asyncio.to_thread(files.keep, picture)
-        except ClipboardPictureError as error:
-            return f"No picture was attached: {error}."
-        except SessionError as error:
-            return str(error)
-        return KeptPicture(picture, files.folder / kept.file_id)
+        return await self._clipboard.take()
 
     def submit_line(self, text: str) -> str:
         """Take a line that no draft has shown: pictures are what it names with ``@``."""
@@ -210,8 +205,12 @@ class InteractiveSession:
         await self._lines.wait_beside()
         await self.engine.config_writes.wait()
 
-    async def close(self) -> list[str]:
-        """End what runs and let go of everything; the inputs that were never delivered."""
+    async def close(self, still_meant: str = "") -> list[str]:
+        """End what runs and let go of everything; the inputs that were never delivered.
+
+        ``still_meant`` is a draft that outlives the session, with its pictures as paths.
+        """
+        self._clipboard.remove_unsent(still_meant)
         await self._lines.close()
         await self.controller.close()
         await _whatever_happens(self.queue_opened())

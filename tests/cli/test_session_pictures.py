@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from midturn_cli.ports import KeptPicture
 from midturn_cli.ui_events import PromptReplayed
 from midturn_core.model.client import ModelRequest
 from midturn_core.model.messages import ImageBlock, TextBlock, UserMessage
@@ -13,9 +15,10 @@ from midturn_core.pictures import read_picture
 from midturn_core.queue.attachments import attachments_of
 from midturn_core.queue.types import QueuedInputPriority
 from tests.support.busy_session import busy_session
+from tests.support.clipboard_owner import offer
 from tests.support.picture_files import gif, png
 from tests.support.scripted_model import ScriptedModel, text
-from tests.support.session_kit import make_launch, open_session
+from tests.support.session_kit import SessionKit, make_launch, open_session
 
 SHOT = read_picture(png(), "shot.png")
 OTHER = read_picture(gif(), "other.gif")
@@ -118,3 +121,51 @@ async def test_a_picture_counts_in_the_context_by_its_pixels(tmp_path: Path) -> 
         assert "your messages | ~1,601 | " in kit.said
         assert kit.of(PromptReplayed) == []
         assert isinstance(model.requests[0].messages[0].blocks[1], ImageBlock)
+
+
+@pytest.fixture
+def clipboard(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Wayland clipboard with a picture."""
+    programs = tmp_path_factory.mktemp("programs")
+    offer(programs, "wl-paste", {"image/png": SHOT.data})
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    monkeypatch.delenv("DISPLAY", raising=False)
+
+
+async def attached(kit: SessionKit) -> KeptPicture:
+    kept = await kit.session.clipboard_picture()
+    assert isinstance(kept, KeptPicture), kept
+    assert kept.path.is_file()
+    return kept
+
+
+@pytest.mark.usefixtures("clipboard")
+async def test_a_picture_from_the_clipboard_that_is_never_sent_leaves_no_file(
+    tmp_path: Path,
+) -> None:
+    async with open_session(make_launch(tmp_path)) as kit:
+        kept = await attached(kit)
+        assert await attached(kit) == kept
+    assert not kept.path.exists()
+
+
+@pytest.mark.usefixtures("clipboard")
+async def test_a_picture_that_was_sent_stays_though_it_is_attached_again_and_deleted(
+    tmp_path: Path,
+) -> None:
+    model = ScriptedModel(text("seen"))
+    async with open_session(make_launch(tmp_path, demo=False), lambda _: model) as kit:
+        kept = await attached(kit)
+        assert kit.submit("look", attachments=[kept.picture]) == ""
+        await kit.wait_idle()
+        await attached(kit)
+    assert kept.path.read_bytes() == SHOT.data
+
+
+@pytest.mark.usefixtures("clipboard")
+async def test_a_picture_of_a_draft_that_is_kept_for_later_stays(tmp_path: Path) -> None:
+    async with open_session(make_launch(tmp_path)) as kit:
+        kept = await attached(kit)
+        await kit.session.close(f"about @{kept.path} and more")
+        assert kept.path.is_file()
