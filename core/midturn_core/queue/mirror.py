@@ -131,8 +131,11 @@ class RepositoryMirror:
         selection = QueueFilter(self._parts.context_id, exclude_held=False, uuids=uuids)
         store = self._client.store
         claimed = frozenset(item.uuid for item in store.claim(selection))
-        # A store that was started anew may have lost what nobody else has taken.
-        return claimed if store.generation() == self._state.generation else uuids
+        generation = store.generation()
+        with self._parts.manager.atomic():
+            # A store that was started anew since the drain may have lost what nobody else has taken.
+            drained_before = {u for u in uuids if self._state.leaving.get(u) != generation}
+        return claimed | drained_before
 
     def _confirm(self, uuids: Sequence[str]) -> None:
         self._client.store.confirm(uuids)

@@ -22,8 +22,8 @@ class MirrorState:
     """Inputs that are, or are about to be, in the store."""
     unstored: dict[str, QueuedInput] = field(default_factory=dict[str, QueuedInput])
     """Those whose text is in memory only, oldest first."""
-    leaving: set[str] = field(default_factory=set[str])
-    """Drained here; the store may still show them."""
+    leaving: dict[str, str] = field(default_factory=dict[str, str])
+    """Drained here, each with the generation that was known then; the store may still show them."""
     delivered: set[str] = field(default_factory=set[str])
     """What the log holds: a store that has lost the word of it may show it once more."""
     on_the_way: int = 0
@@ -38,7 +38,7 @@ class MirrorState:
         for uuid in uuids:
             self.known.discard(uuid)
             self.unstored.pop(uuid, None)
-            self.leaving.discard(uuid)
+            self.leaving.pop(uuid, None)
 
 
 @dataclass(frozen=True, slots=True)

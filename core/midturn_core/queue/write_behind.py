@@ -31,7 +31,7 @@ class WriteBehind:
             case QueueChangeType.ENQUEUED:
                 self.add(item)
             case QueueChangeType.DRAINED:
-                self._state.leaving.add(item.uuid)
+                self._state.leaving[item.uuid] = self._state.generation
             case QueueChangeType.REMOVED if event.reason is QueueChangeReason.EXPIRED:
                 # It waits no more, and yet is in the store until it is restored or discarded (D11).
                 self.rewrite(item.as_expired())

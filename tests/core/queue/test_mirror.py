@@ -362,6 +362,41 @@ async def test_what_was_queued_before_the_store_was_opened_is_kept_and_not_held(
         await mirror.close(DEADLINE)
 
 
+class Restarting(InMemoryMessageQueueRepository):
+    """Like a server that keeps nothing on its disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._starts = 1
+
+    def generation(self) -> str:
+        return f"start {self._starts}"
+
+    def restart(self) -> None:
+        self.drain(ALL)
+        self._starts += 1
+
+
+async def test_what_was_drained_before_a_look_found_the_store_started_anew_is_delivered() -> None:
+    manager = MessageQueueManager(InMemoryMessageQueueRepository())
+    store = Restarting()
+    mirror = RepositoryMirror(manager, lambda: store, MAIN, Told().hooks(), (0.01,))
+    await mirror.start()
+    put(manager, "before")
+    await settled(mirror)
+    drained = manager.drain_for_injection(QueueFilter(MAIN))
+    store.restart()
+    mirror.sync()
+    await settled(mirror)
+    assert texts(await mirror.claim(drained)) == ["before"]
+    [after] = put(manager, "after")
+    await settled(mirror)
+    drained = manager.drain_for_injection(QueueFilter(MAIN))
+    assert store.remove(after.uuid)
+    assert await mirror.claim(drained) == []
+    await mirror.close(DEADLINE)
+
+
 class FailingOnce(InMemoryMessageQueueRepository):
     """Fails once, at the enqueue of a certain text."""
 
