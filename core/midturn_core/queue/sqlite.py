@@ -49,8 +49,14 @@ def open_sqlite_repository(
         QueueStoreError: it cannot be used; says why and how to fix it.
     """
     connection = open_queue_file(path, busy_seconds=busy_seconds, durable=durable)
+    try:
+        with file_errors(path):
+            inode = os.stat(path).st_ino
+    except QueueStoreError:
+        connection.close()  # somebody removed it in this moment
+        raise
     run = ClaimOwner(path.with_name(f"{path.name}-owners")) if owner is None else owner
-    return SqliteMessageQueueRepository(connection, path, run)
+    return SqliteMessageQueueRepository(connection, path, inode, run)
 
 
 class SqliteMessageQueueRepository:
@@ -60,12 +66,14 @@ class SqliteMessageQueueRepository:
     the child gets an error and opens a repository of its own.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, owner: ClaimOwner) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, inode: int, owner: ClaimOwner
+    ) -> None:
         self._connection = connection
         self._path = path
         self._owner = owner
         self._process = os.getpid()
-        self._inode = os.stat(path).st_ino
+        self._inode = inode
         self._lock = threading.Lock()
         self._watches: list[ChangeWatch] = []
         self._closed = False

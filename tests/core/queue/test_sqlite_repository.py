@@ -15,8 +15,9 @@ import pytest
 
 from midturn_core.errors import QueueStoreError
 from midturn_core.ids import AgentRuntimeId
+from midturn_core.queue import sqlite
 from midturn_core.queue.sqlite import SqliteMessageQueueRepository, open_sqlite_repository
-from midturn_core.queue.sqlite_file import SCHEMA_VERSION, store_errors
+from midturn_core.queue.sqlite_file import SCHEMA_VERSION, open_queue_file, store_errors
 from midturn_core.queue.types import QueuedInput, QueuedInputPriority, QueueFilter
 from tests.support.midturn_process import midturn_environment, run_python
 
@@ -239,3 +240,18 @@ def test_opening_the_file_again_leaves_what_other_processes_do_visible(tmp_path:
         first.enqueue(QueuedInput(f"after {text}", AgentRuntimeId("s")))
     first.close()
     assert seen == [["one"], ["one", "after one", "two"]]
+
+
+def test_a_file_that_is_removed_while_it_is_opened_is_a_store_that_cannot_be_used(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = open_queue_file
+
+    def open_and_remove(path: Path, *, busy_seconds: float, durable: bool) -> sqlite3.Connection:
+        connection = opened(path, busy_seconds=busy_seconds, durable=durable)
+        path.unlink()
+        return connection
+
+    monkeypatch.setattr(sqlite, "open_queue_file", open_and_remove)
+    with pytest.raises(QueueStoreError):
+        open_sqlite_repository(path)
