@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from midturn_tools import _web_text
 from midturn_tools._web_markdown import to_markdown
 from midturn_tools._web_page import Page
 from midturn_tools._web_text import describe_binary, is_binary_type, read_text
@@ -73,6 +74,19 @@ def test_a_wrong_or_unknown_charset_does_not_spoil_utf8() -> None:
 def test_a_legacy_charset_that_is_not_declared_or_wrongly_is_recognised(declared: str) -> None:
     text = "인터넷에서 내려받은 오래된 문서는 아직도 완성형으로 쓰여 있는 경우가 많다. " * 20
     assert text_of(text.encode("cp949"), f"text/html{declared}") == text
+
+
+def test_no_charset_is_guessed_where_the_declared_one_fits_but_for_a_byte(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A guess takes the time of many pages."""
+
+    def guess(_: bytes) -> str:
+        raise AssertionError("guessed")
+
+    monkeypatch.setattr(_web_text, "_guess", guess)
+    body = "déjà vu ".encode() * 100 + b"\xff"
+    assert text_of(body, "text/plain; charset=utf-8") == "déjà vu " * 100 + "\ufffd"
 
 
 def test_a_body_that_was_cut_within_a_character_is_no_error() -> None:

@@ -6,6 +6,7 @@ import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from midturn_tools._text import binary_kind, size_text
 from midturn_tools._web_page import Page
@@ -143,8 +144,8 @@ def _decode(page: Page, declared: list[str]) -> str | None:
             return text.removeprefix("\ufeff")
     if page.media_type in _UNKNOWN:
         return None
-    # Some servers declare UTF-8 for everything as well.
-    for encoding in (*declared[:1], _guess(page.body)):
+    # Some servers declare UTF-8 for everything as well. A guess costs time: only if needed.
+    for encoding in chain(declared[:1], map(_guess, [page.body])):
         text = page.body.decode(encoding, "replace")
         if text.count("\ufffd") <= _UNREADABLE_SHARE * len(text):
             return text
