@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-PYTEST_WORKERS ?= 2
+PYTEST_WORKERS ?= 4
 
 # The tests start Midturn some hundred times: compiling it each time takes a sixth of their time.
 unexport PYTHONDONTWRITEBYTECODE

@@ -14,6 +14,8 @@ from tests.support.messages_script import Calls, Reply, Says
 from tests.support.messages_server import MessagesServer
 from tests.support.midturn_process import midturn_environment, run_midturn
 
+pytestmark = pytest.mark.slow
+
 ASKED = "Error: Permission is needed, but nobody can be asked"
 DENIED = "Error: Permission denied: the rule"
 

@@ -29,10 +29,11 @@ def answers(workspace: Path) -> list[Reply | Failure]:
             Calls("Grep", {"pattern": "end", "path": "hostile.txt"}),
             Calls(IN_ONE_LINE[:60], {}),
             Calls("WebFetch", {"url": f"http://127.0.0.1:1/{IN_ONE_LINE[:300]}"}),
+            Calls("Write", {"file_path": "made.txt", "content": LINES}),
             Calls("TodoWrite", {"todos": [{"content": IN_ONE_LINE[:300], "status": "pending"}]}),
         ),
         Reply(Calls("Bash", {"command": f"true {TYPED[:600]}"})),
-        Reply(Calls("Write", {"file_path": "made.txt", "content": LINES})),
+        Reply(Calls("Write", {"file_path": "made.txt", "content": ENCODABLE})),
         Failure(400, message=IN_ONE_LINE),
     ]
 

@@ -27,6 +27,8 @@ from tests.support.midturn_process import midturn_environment
 from tests.support.picture_files import png
 from tests.support.pty_harness import PtySession
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = (
     "/help {}",
     "/model {}",
@@ -69,7 +71,6 @@ def run_line(live: LiveMidturn, line: str) -> None:
     live.see_idle()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("piece", range(0, len(TYPED), 300))
 def test_no_command_acts_on_the_terminal_by_what_it_is_given_or_finds(
     tmp_path: Path, piece: int
@@ -99,7 +100,6 @@ def test_no_command_acts_on_the_terminal_by_what_it_is_given_or_finds(
         assert_harmless(live)
 
 
-@pytest.mark.slow
 def test_no_file_name_acts_on_the_terminal_in_the_menu_or_in_the_draft(tmp_path: Path) -> None:
     names = file_names()
     for name in names:
@@ -164,7 +164,6 @@ NAMES = file_names()
 FOLDERS = [b" ".join(NAMES[place : place + 4])[:100] for place in range(0, len(NAMES), 4)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(FOLDERS)))
 def test_no_name_of_a_folder_acts_on_the_terminal(tmp_path: Path, number: int) -> None:
     """In the greeting, the window's title, the name of a picture and /status."""
@@ -238,7 +237,7 @@ def test_nothing_of_a_plain_session_acts_on_the_terminal(tmp_path: Path) -> None
             Calls(IN_ONE_LINE[:60], {}),
         ),
         Reply(Calls("Bash", {"command": f"true {TYPED[:600]}"})),
-        Reply(Calls("Write", {"file_path": "made.txt", "content": LINES})),
+        Reply(Calls("Write", {"file_path": "made.txt", "content": ENCODABLE})),
         Failure(400, message=IN_ONE_LINE),
     )
     with MessagesServer(*script) as server, plain_terminal(server, tmp_path) as live:
