@@ -56,8 +56,7 @@ def session_processes(session: int) -> tuple[Process, ...]:
     while more:
         more = {e.process.pid for e in listed if e.parent in more} - members
         members |= more
-    found = [entry.process for entry in listed if entry.process.pid in members]
-    return tuple(sorted(found, key=lambda process: (_age(process), process.pid)))
+    return _oldest_first(entry.process for entry in listed if entry.process.pid in members)
 
 
 def living_sessions() -> frozenset[int]:
@@ -82,14 +81,20 @@ def kill_session(session: int, met: Iterable[Process] = ()) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(session, signal.SIGKILL)
     for _ in range(_ROUNDS):
-        send_signal(members, signal.SIGKILL)
+        # A shell whose child is killed first still says so.
+        send_signal(_oldest_first(members), signal.SIGKILL)
         members = still_living(members) | set(session_processes(session))
         if not members:
             return
 
 
+def _oldest_first(processes: Iterable[Process]) -> tuple[Process, ...]:
+    """A parent comes before its children."""
+    return tuple(sorted(processes, key=lambda process: (_age(process), process.pid)))
+
+
 def _age(process: Process) -> int:
-    """A parent comes before its children; where no number is told, by its id alone."""
+    """Where no number is told, the id alone decides."""
     return int(process.started) if process.started.isdigit() else 0
 
 
