@@ -15,7 +15,7 @@ from midturn_core.permission.policy import PermissionPolicy
 from midturn_core.permission.rules import Rule, RuleSet, exact_command, parse_rule
 from midturn_core.permission.suggest import suggest_rule
 
-WORKSPACE = Path("/work/repo")
+WORKSPACE = Path("/repo")
 CHAIN = "cd x && make 'a b' # it"
 
 
