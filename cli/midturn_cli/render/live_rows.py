@@ -256,7 +256,7 @@ def ask_rows(view: AskView, look: Look, width: int, max_rows: int) -> list[Text]
     if max_rows <= len(keys):
         return [title, *keys[len(keys) - max_rows + 1 :]]
     room = max_rows - 1 - len(keys)
-    reason = _reason_rows(view.ask, look, width)[: room // 3]
+    reason = _first(_reason_rows(view.ask, look, width), room // 3, width)
     body = _ask_body(view.ask, look, width, room - len(reason))
     return [title, *body, *reason, *keys]
 
@@ -274,6 +274,16 @@ def _ask_title(view: AskView, theme: Theme, width: int) -> Text:
 def _reason_rows(ask: Ask, look: Look, width: int) -> list[Text]:
     why = Text(f"why: {ask.reason}", look.theme.dim)
     return look.canvas.wrap(why, width) if ask.reason else []
+
+
+def _first(rows: list[Text], count: int, width: int) -> list[Text]:
+    """The first rows of a sentence; where more were, the last one says so."""
+    if count <= 0 or len(rows) <= count:
+        return rows[:count]
+    last = rows[count - 1].copy()
+    last.truncate(max(width - 2, 0))
+    last.append(" …")
+    return [*rows[: count - 1], last]
 
 
 def _ask_body(ask: Ask, look: Look, width: int, room: int) -> list[Text]:

@@ -911,6 +911,15 @@ def test_why_it_is_asked_is_shown_whole_at_60_columns() -> None:
     assert f"why: {reason.strip()}" in " ".join(region.ask.split())
 
 
+def test_where_there_is_no_room_for_all_of_why_it_is_asked_its_last_row_says_so() -> None:
+    reason = "no rule allows this command; " + "a reason of many words " * 12
+    region = live(AskRequested(replace(ask(), reason=reason.strip())), width=60, rows=12)
+    why = region.ask[region.ask.index("why: ") :].split("\n")
+    shown = [row for row in why if row.endswith(" …")]
+    assert len(shown) == 1
+    assert len(shown[0]) < 60
+
+
 def test_a_long_rule_is_shown_whole_at_60_columns() -> None:
     rule = f"Read(//{'x' * 180})"
     region = live(AskRequested(ask(rule=rule)), keyboard=AskKeyboard.ARMED, width=60)
