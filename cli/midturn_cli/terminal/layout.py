@@ -89,7 +89,7 @@ class RegionModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Heights:
+class RegionHeights:
     """How many rows the parts of the live region take."""
 
     columns: int
@@ -115,7 +115,7 @@ class Region:
         self._draft = _draft_control(model, self._search)
         self.input_window = Window(self._draft, wrap_lines=True)
         self.reason_window = Window(_reason_control(model))
-        self._heights: Heights | None = None
+        self._heights: RegionHeights | None = None
         self.layout = Layout(Stack(self._parts()), self.input_window)
 
     @property
@@ -130,7 +130,7 @@ class Region:
         return self.room != room
 
     @property
-    def _now(self) -> Heights:
+    def _now(self) -> RegionHeights:
         if self._heights is None:
             self._heights = measured(self._model, self._draft)
         return self._heights
@@ -162,7 +162,7 @@ class Region:
         return menu_fragments(state, self._now.columns, self._now.menu)
 
 
-def measured(model: RegionModel, draft: BufferControl) -> Heights:
+def measured(model: RegionModel, draft: BufferControl) -> RegionHeights:
     """Share the region out."""
     size = model.size()
     region = region_rows(size.rows)
@@ -180,7 +180,7 @@ def measured(model: RegionModel, draft: BufferControl) -> Heights:
     # If it is one row, the stash has it only while nothing else is to be told, such as a question.
     room = max(left - stash, min(left, 1))
     above = len(model.texts.rows(room))
-    return Heights(
+    return RegionHeights(
         columns=size.columns,
         above=above,
         stash=min(stash, left - above),
@@ -217,7 +217,7 @@ def _text_window(fragments: Callable[[], StyleAndTextTuples]) -> Window:
     return Window(FormattedTextControl(fragments, show_cursor=False))
 
 
-def _tall_draft_row(model: RegionModel, heights: Heights) -> StyleAndTextTuples:
+def _tall_draft_row(model: RegionModel, heights: RegionHeights) -> StyleAndTextTuples:
     rows = _draft_rows(model, heights.columns)
     return [*_tag(model), ("class:stash", f"{rows} rows, {heights.draft} of them shown")]
 
