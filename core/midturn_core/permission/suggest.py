@@ -134,7 +134,11 @@ def _offers_by_words(tool_name: str, command: str) -> Iterator[str]:
 
 
 def _offer_exactly(tool_name: str, command: str) -> Iterator[str]:
-    """A chain is not offered rules for its parts: they would allow chains that nobody has seen."""
+    """A chain is not offered rules for its parts: they would allow chains that nobody has seen.
+    Several lines are offered nothing: such a command hardly ever comes again as it was.
+    """
+    if "\n" in command:
+        return
     try:
         text = exact_command(tool_name, command)
     except ValueError:

@@ -37,8 +37,7 @@ def exactly(command: str) -> Rule:
     [
         "cd x && make test",
         "make > log 2>&1",
-        "cat <<'END'\n$HOME\n\tEND\nEND\n",
-        "grep 'a\\|b' \\\n  *.txt | head",
+        "grep 'a\\|b'\t*.txt | head",
         'for f in *; do echo "$f"; done',
         "X=1 make; echo $X `date` $(pwd)",
         "(make) & wait",
@@ -57,6 +56,22 @@ def test_an_offered_rule_says_the_whole_command_and_survives_the_configuration(
     rule = parse_rule(tomllib.loads(tomlkit.dumps(document))["rule"])
     assert rule == parse_rule(offered) == exactly(command)
     assert verdict(command, rule) is Verdict.ALLOW
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat <<'END'\n$HOME\n\tEND\nEND\n",
+        "git commit -m \"$(cat <<'EOF'\nmsg 1\nEOF\n)\"",
+        "cd x\nmake test",
+    ],
+)
+def test_a_command_of_several_lines_is_offered_no_rule_but_may_have_one(command: str) -> None:
+    """MB-0312: it hardly ever comes again as it was."""
+    assert suggest_rule(policy(), "Bash", [CommandAccess(command, WORKSPACE)]) == ""
+    text = exact_command("Bash", command)
+    assert "\n" not in text and "\t" not in text
+    assert verdict(command, parse_rule(text)) is Verdict.ALLOW
 
 
 @pytest.mark.parametrize(
